@@ -7,7 +7,6 @@ place, which begins with that digest, has the same leaf.
 """
 
 import re
-from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
 from typing import Final, NamedTuple, Self
@@ -20,7 +19,6 @@ GENESIS: Final = bytes(32)
 _ENTRY: Final = b"tourney-event-1\n"
 _length: Final = Struct(">Q").pack
 _LEAF, _LINK = b"\x00", b"\x02"  # RFC 6962, section 2.1, keeps leaf hashes apart from others so
-_BEGINNING: Final = _LEAF + _ENTRY
 
 
 class LeafContent(NamedTuple):
@@ -44,13 +42,9 @@ def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
         entry: A `LeafContent`, or its fields.
     """
     event_id, stream, type_, schema_version, recorded_us, data = entry
-    fields = (
-        _before_id(len(event_id)),
-        event_id,
-        _between(stream, type_, schema_version, recorded_us),
-        payload_digest(data),
-    )
-    return sha256(b"".join(fields)).digest()
+    fields = (event_id, stream, type_, b"%d" % schema_version, b"%d" % recorded_us)
+    framed = b"".join([_length(len(field)) + field for field in fields])
+    return sha256(_LEAF + _ENTRY + framed + payload_digest(data)).digest()
 
 
 def link_hash(previous: bytes, leaf: bytes) -> bytes:
@@ -58,28 +52,8 @@ def link_hash(previous: bytes, leaf: bytes) -> bytes:
     return sha256(_LINK + previous + leaf).digest()
 
 
-@lru_cache(maxsize=16)
-def _before_id(length: int) -> bytes:
-    """Return the hashed bytes before an event's id: all ids have one length."""
-    return _BEGINNING + _length(length)
-
-
-@lru_cache(maxsize=16)  # the events of one append have one time, and few kinds
-def _between(stream: bytes, type_: bytes, schema_version: int, recorded_us: int) -> bytes:
-    """Return the hashed bytes between an event's id and its data."""
-    time = b"%d" % recorded_us
-    return _framed_kind(stream, type_, schema_version) + _length(len(time)) + time
-
-
-@lru_cache(maxsize=1024)  # few kinds, many events
-def _framed_kind(stream: bytes, type_: bytes, schema_version: int) -> bytes:
-    version = b"%d" % schema_version
-    return b"".join(_length(len(field)) + field for field in (stream, type_, version))
-
-
-_TOMBSTONE_BEGINS: Final = b'{"redacted":"'
 _TOMBSTONE: Final = re.compile(
-    _TOMBSTONE_BEGINS + rb'(?:[0-9a-f]{64})",(?:"schema_version":([0-9]{1,9}),)?'
+    rb'{"redacted":"(?P<digest>[0-9a-f]{64})",(?:"schema_version":(?P<version>[0-9]{1,9}),)?'
 )
 """How a tombstone begins. No payload begins so: no event's first field is named `redacted`."""
 
@@ -98,8 +72,7 @@ def tombstone(payload: bytes, remaining: bytes, version: int | None = None) -> b
 
 def is_tombstone(data: bytes) -> bool:
     """Say whether stored data stands in a redacted payload's place."""
-    # the pattern alone would do, and be slower for nearly all
-    return data.startswith(_TOMBSTONE_BEGINS) and _TOMBSTONE.match(data) is not None
+    return _TOMBSTONE.match(data) is not None
 
 
 def remaining_payload(data: bytes, schema_version: int) -> tuple[bytes, int]:
@@ -109,17 +82,16 @@ def remaining_payload(data: bytes, schema_version: int) -> tuple[bytes, int]:
         data: As stored.
         schema_version: In which the event was recorded.
     """
-    found = _TOMBSTONE.match(data) if is_tombstone(data) else None
+    found = _TOMBSTONE.match(data)
     if found is None:
         return data, schema_version
-    return b"{" + data[found.end() :], int(found[1] or schema_version)
+    return b"{" + data[found.end() :], int(found["version"] or schema_version)
 
 
 def payload_digest(data: bytes) -> bytes:
     """Return the SHA-256 of an event's payload as it was recorded, redacted since or not."""
-    if data.startswith(_TOMBSTONE_BEGINS) and is_tombstone(data):  # a call less for nearly all
-        return bytes.fromhex(data[len(_TOMBSTONE_BEGINS) :][:64].decode())
-    return sha256(data).digest()
+    found = _TOMBSTONE.match(data)
+    return sha256(data).digest() if found is None else bytes.fromhex(found["digest"].decode())
 
 
 _SPELLING: Final = re.compile(r"\b([0-9a-f]{64})@([0-9]{1,18})\b")

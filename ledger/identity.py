@@ -1,9 +1,11 @@
-"""Digests that identify things by content: canonical JSON and SHA-256."""
+"""Names by content: canonical JSON, SHA-256, and the keys by which a fact is appended once."""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NewType, TypeAlias
+
+import msgspec
 
 Digest = NewType("Digest", str)
 """64 lowercase hexadecimal characters: SHA-256 of what is named."""
@@ -42,3 +44,17 @@ def digest_of(value: Json) -> Digest:
 def digest_of_bytes(content: bytes) -> Digest:
     """Return the SHA-256 of bytes as 64 hexadecimal characters."""
     return Digest(hashlib.sha256(content).hexdigest())
+
+
+_KEY_BYTES: Final = 10  # the end of an event's id
+
+
+def key_of(event_id: bytes) -> bytes:
+    """Return the idempotency key in an event id: the same for the same fact."""
+    return event_id[-_KEY_BYTES:]
+
+
+def key_named(stream: str, type_: str, natural_key: Iterable[str]) -> bytes:
+    """Return the idempotency key of a fact, by what identifies it within its type and stream."""
+    name = msgspec.json.encode([stream, type_, *natural_key])
+    return hashlib.sha256(name).digest()[:_KEY_BYTES]

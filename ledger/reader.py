@@ -13,26 +13,14 @@ import msgspec
 
 from ledger.chain import GENESIS, Head, is_tombstone
 from ledger.errors import CannotRead, UnreadableEvent
-from ledger.events.registry import EVENTS
-from ledger.identity import Digest, StreamId
-from ledger.keys import key_of
-from ledger.recorded import (
-    DAMAGED_ROW,
-    EARLIEST_US,
-    LATEST_US,
-    Recorded,
-    StoredEvent,
-    decode_stored,
-    microseconds,
-)
+from ledger.identity import Digest, StreamId, key_of
+from ledger.recorded import DAMAGED_ROW, Recorded, StoredEvent, decode_stored, microseconds
 from ledger.storage.connection import is_corrupt
 from ledger.storage.schema import KEY
-from ledger.storage.sharing import Locked, Snapshot
+from ledger.storage.sharing import Snapshot
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
-# Rows that one read transaction spans: short, so that the WAL can reset, and few, so that an audit
-# goes through them more than once in its core's cache.
-_PAGE: Final = 250
+_PAGE: Final = 250  # rows that one read transaction spans: short, so that the WAL can reset
 _LOOKED_UP: Final = 1_000  # rows that one query finds by their positions or keys
 Columns: TypeAlias = tuple[Any, ...]  # of a row, as the query names them
 _COLUMNS: Final = "position, recorded_us, type, schema_version, data, stream, version, chain"
@@ -59,6 +47,14 @@ _NEWEST: Final = (
     " OR +stream = ? AND +type IN (SELECT value FROM json_each(?)))"
     " ORDER BY position DESC LIMIT 1"
 )
+_LAST_ROWS: Final = (
+    "SELECT * FROM event WHERE position <= ?1 AND (?2 = '' OR type = ?2)"
+    " ORDER BY position DESC LIMIT ?3"
+)
+_NO_LIMIT: Final = -1  # to SQLite's LIMIT
+_WITH_ID: Final = (
+    "SELECT * FROM event WHERE lower(hex(event_id)) LIKE ? || '%' ESCAPE '\\' ORDER BY position"
+)
 _LAST_STREAM: Final = "SELECT stream FROM event ORDER BY position DESC LIMIT 1"
 # An event's version is the number of its stream's events.
 _IS_WHOLE: Final = """\
@@ -67,7 +63,6 @@ FROM (SELECT stream, version FROM event ORDER BY position DESC LIMIT 1) AS last"
 _ROWS: Final = "SELECT * FROM event WHERE position > ? AND position <= ?"
 _IS_GONE: Final = re.compile("no such (column|table)").match
 _PAGE_OF: Final = "{} ORDER BY position LIMIT ?".format
-_DECODERS: Final = EVENTS.decoders
 _PLACED: Final = (str, int, bytes)  # stream, version and link of a sound row
 
 
@@ -75,10 +70,10 @@ class LedgerReader:
     """Reads an open ledger; threads may share one."""
 
     def __init__(
-        self, connection: sqlite3.Connection, path: Path, read_as: Locked | Snapshot
+        self, connection: sqlite3.Connection, path: Path, snapshot: Snapshot | None = None
     ) -> None:
         self._connection = connection
-        self._read_as = read_as
+        self._snapshot = snapshot
         self._turn = threading.Lock()  # a connection does one thing at a time
         self.path = path
 
@@ -118,7 +113,7 @@ class LedgerReader:
         """Yield the events with some idempotency keys, in order of position.
 
         Args:
-            keys: As `ledger.identity.key_named` gives them.
+            keys: As `key_named` gives them.
             until: Only events up to this position.
 
         Raises:
@@ -187,6 +182,28 @@ class LedgerReader:
         for page in self.pages(_PAGE_OF(_ROWS), after, last):
             yield from map(StoredEvent.of, page)
 
+    def newest_rows(
+        self, *, until: int | None = None, event_type: str | None = None, limit: int | None
+    ) -> tuple[StoredEvent, ...]:
+        """Return the newest events as stored, in order of position.
+
+        Raises:
+            CannotRead: The file is damaged.
+        """
+        last = self.head.position if until is None else until
+        n_most = _NO_LIMIT if limit is None else limit
+        rows = self.select(_LAST_ROWS, last, event_type or "", n_most)
+        return tuple(map(StoredEvent.of, rows[::-1]))
+
+    def rows_with_id(self, beginning: str) -> tuple[StoredEvent, ...]:
+        """Return the events whose id starts with some of its 32 hexadecimal characters.
+
+        Raises:
+            CannotRead: The file is damaged.
+        """
+        escaped = beginning.lower().replace("%", r"\%").replace("_", r"\_")
+        return tuple(map(StoredEvent.of, self.select(_WITH_ID, escaped)))
+
     @property
     def connection(self) -> sqlite3.Connection:
         """The open connection, for other queries; triggers keep the file append-only."""
@@ -211,7 +228,8 @@ class LedgerReader:
         Raises:
             ChangedMeanwhile: Read it anew.
         """
-        self._read_as.require_unchanged()
+        if self._snapshot is not None:
+            self._snapshot.require_unchanged()
 
     def chain_at(self, position: int) -> Digest | None:
         """Return the chain's value at a position; None after the ledger's end."""
@@ -319,17 +337,8 @@ def _json(values: Sequence[str] | Sequence[int]) -> str:
 
 
 def _recorded(page: Sequence[Columns]) -> Iterator[Recorded]:
-    """Decode a page of events; again those that are redacted, or to find out what is wrong."""
     for position, recorded_us, type_, schema_version, data, stream, version, link in page:
-        redacted = False
-        try:
-            event = _DECODERS[type_, schema_version](data)
-            is_sound = EARLIEST_US <= recorded_us <= LATEST_US
-        except (LookupError, TypeError, ValueError):
-            is_sound = False
-        if not is_sound:
-            event = decode_stored(position, recorded_us, type_, schema_version, data)
-            redacted = is_tombstone(data)
+        event = decode_stored(position, recorded_us, type_, schema_version, data)
         if (type(stream), type(version), type(link)) != _PLACED:
             raise UnreadableEvent(position, DAMAGED_ROW)
-        yield Recorded(position, stream, version, recorded_us, link, event, redacted)
+        yield Recorded(position, stream, version, recorded_us, link, event, is_tombstone(data))

@@ -9,8 +9,6 @@ from ledger.events.registry import EVENTS, Event
 from ledger.identity import Digest, StreamId
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-EARLIEST_US: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-LATEST_US: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 class Recorded(NamedTuple):
@@ -45,8 +43,7 @@ class Receipt(NamedTuple):
 
 def microseconds(at: datetime) -> int:
     """Convert a time to microseconds since 1970-01-01 UTC."""
-    since = at - _EPOCH  # a division by a timedelta takes several times as long
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def moment(since_epoch_us: int) -> datetime:
@@ -113,6 +110,8 @@ class StoredEvent(NamedTuple):
         )
 
 
+_EARLIEST_US: Final = microseconds(datetime.min.replace(tzinfo=UTC))
+_LATEST_US: Final = microseconds(datetime.max.replace(tzinfo=UTC))
 _TYPES: Final = (int, bytes, str, int, str, int, int, bytes, bytes, bytes)
 DAMAGED_ROW: Final = "its row is damaged: a field is missing or has the wrong type"
 
@@ -127,7 +126,7 @@ def decode_stored(
     """
     if not isinstance(recorded_us, int) or not isinstance(data, bytes):
         raise UnreadableEvent(position, DAMAGED_ROW)
-    if not EARLIEST_US <= recorded_us <= LATEST_US:
+    if not _EARLIEST_US <= recorded_us <= _LATEST_US:
         raise UnreadableEvent(position, f"its time is out of range: {recorded_us} us")
     try:
         payload, version = remaining_payload(data, schema_version)

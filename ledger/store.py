@@ -24,17 +24,16 @@ from ledger.storage.connection import (
     prepare,
     translated_errors,
 )
-from ledger.storage.files import beside, flush
+from ledger.storage.files import beside, flush, wal_of
 from ledger.storage.lock import FileLock, OnWait, say_nothing
 from ledger.storage.place import (
-    NoWatch,
     PlaceWatch,
     foreign_kind,
     nothing_left_behind,
     require_one_name,
 )
 from ledger.storage.redaction import erase
-from ledger.storage.sharing import Locked, Snapshot, require_writable
+from ledger.storage.sharing import Snapshot, require_writable
 from ledger.storage.writer import EventWriter, draft
 
 
@@ -56,10 +55,10 @@ class Ledger(LedgerReader):
         now: Callable[[], datetime] = utc_now,
         lock: FileLock | None = None,
         watch: PlaceWatch | None = None,
-        read_as: Locked | Snapshot | None = None,
+        snapshot: Snapshot | None = None,
     ) -> None:
-        super().__init__(connection, path, read_as or Locked())
-        self._watch = watch or NoWatch()
+        super().__init__(connection, path, snapshot)
+        self._watch = watch or PlaceWatch(path)
         self._now = now
         self._lock = lock
         self._is_open = True
@@ -101,6 +100,8 @@ class Ledger(LedgerReader):
                         flush(path.parent)
                     flush_log(path)
                     watch = PlaceWatch(path, was_there=was_there)
+                    watch.add(beside(path, ""))
+                    watch.add(wal_of(path))
                     begun.pop_all()  # it stays open as long as the ledger
             opened.pop_all()
         return cls(connection, path, now, lock, watch)
@@ -112,8 +113,8 @@ class Ledger(LedgerReader):
         Raises:
             LedgerError: The file cannot be opened for reading.
         """
-        connection, read_as = open_for_reading(path)
-        return cls(connection, path, read_as=read_as)
+        connection, snapshot = open_for_reading(path)
+        return cls(connection, path, snapshot=snapshot)
 
     @classmethod
     def in_memory(cls, now: Callable[[], datetime] = utc_now) -> Self:

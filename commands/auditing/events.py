@@ -10,7 +10,6 @@ from ledger.events.evaluations import EvaluationPlanned, SampleObserved, SampleU
 from ledger.events.registration import Registered
 from ledger.identity import Digest
 from ledger.recorded import Recorded, StoredEvent
-from ledger.search import with_id
 from ledger.store import Ledger
 
 _N_HEX: Final = 64  # of a SHA-256
@@ -31,7 +30,7 @@ def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
         and (
             _at(ledger, name)
             or _labelled(ledger, name)
-            or (*with_id(ledger, name), *_keyed(ledger, name))
+            or (*ledger.rows_with_id(name), *_keyed(ledger, name))
         )
     ) or ()
     if not found:

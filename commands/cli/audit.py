@@ -26,7 +26,6 @@ from commands.errors import AuditDisagrees, ConfigurationError, counted
 from ledger.events.registry import EVENTS
 from ledger.exchange import back_up, unfinished_backups
 from ledger.recorded import StoredEvent
-from ledger.search import newest
 from ledger.store import Ledger
 
 _LOOKS_EVERY_S: Final = 0.5
@@ -68,7 +67,7 @@ def log(
         chosen = position_of(opened, selection.as_of)
         until = opened.head.position if chosen is None else chosen
         if name is None:
-            rows = newest(opened, until=until, event_type=event_type, limit=limit)
+            rows = opened.newest_rows(until=until, event_type=event_type, limit=limit)
         else:
             found = (row for row in find_events(opened, name) if row.position <= until)
             meant = tuple(row for row in found if event_type in {None, row.type})

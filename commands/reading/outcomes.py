@@ -21,8 +21,7 @@ from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import EVENTS
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.values import Fact, type_name
-from ledger.identity import Digest, StreamId
-from ledger.keys import key_named
+from ledger.identity import Digest, StreamId, key_named
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.fold import fold

@@ -27,8 +27,7 @@ from ledger.events.judging import (
 from ledger.events.registration import JudgeRegistered
 from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.events.values import type_name
-from ledger.identity import Digest, Dimension, StreamId
-from ledger.keys import key_named
+from ledger.identity import Digest, Dimension, StreamId, key_named
 from ledger.store import Ledger
 from projections.artifacts.results import Results
 from projections.battles.columns import Battles

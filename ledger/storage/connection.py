@@ -19,7 +19,7 @@ from ledger.errors import (
 )
 from ledger.storage import schema
 from ledger.storage.files import beside, cannot_write, create, flush, wal_of
-from ledger.storage.sharing import Locked, Snapshot, kept_open, may_leave_files
+from ledger.storage.sharing import Snapshot, kept_open, may_leave_files
 
 BUSY_TIMEOUT_S: Final = 30.0
 _PRIMARY_CODE: Final = 0xFF  # of an error, without what tells its kinds apart
@@ -117,11 +117,11 @@ def differences(connection: sqlite3.Connection) -> list[str]:
     return list(schema.differences(connection.execute))
 
 
-def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]:
+def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Snapshot | None]:
     """Open an existing ledger, read-only.
 
     Returns:
-        The connection, and what tells whether its answers can be trusted.
+        The connection; and where it reads without locks, what tells whether somebody wrote.
 
     Raises:
         NoLedger: There is no such file.
@@ -134,23 +134,23 @@ def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]
             raise NoLedger(path)
         if may_leave_files(path):
             try:
-                return _open_readonly(path, "mode=ro"), Locked()
+                return _open_readonly(path, "mode=ro"), None
             except sqlite3.OperationalError as error:
                 if _code(error) != sqlite3.SQLITE_READONLY:
                     raise
                 # who was killed as the file was begun left a journal, by which SQLite undoes that
-                return _open_readonly(path, "mode=rw"), Locked()
+                return _open_readonly(path, "mode=rw"), None
         with kept_open(path):
             return _open_without_files(path)
 
 
-def _open_without_files(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]:
+def _open_without_files(path: Path) -> tuple[sqlite3.Connection, Snapshot | None]:
     """Open a ledger for a user who makes no files beside it."""
     snapshot = Snapshot(path)
     if not wal_of(path).exists():  # nobody is writing
         return _open_readonly(path, "mode=ro&immutable=1"), snapshot
     try:
-        return _open_readonly(path, "mode=ro&readonly_shm=1"), Locked()
+        return _open_readonly(path, "mode=ro&readonly_shm=1"), None
     except sqlite3.OperationalError as error:
         both = f"{beside(path, '')} and {wal_of(path).name}"
         why = f"{error}; ask its owner to open it, or copy {both} together into a folder of yours"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final
 
 from ledger.errors import HardLinked, LedgerMoved, NotALedger
 from ledger.storage.files import beside, wal_of
@@ -95,17 +95,10 @@ def _remove_unused(path: Path, *others: Path) -> None:
                 each.unlink(missing_ok=True)
 
 
-class _Identity(NamedTuple):
-    """What tells a file from others, whatever its content."""
-
-    n_names: int
-    inode: int
-    device: int
-
-    @classmethod
-    def of(cls, file: Path) -> Self:
-        found = file.stat()
-        return cls(found.st_nlink, found.st_ino, found.st_dev)
+def _identity(file: Path) -> tuple[int, int, int]:
+    """Return what tells a file from others, whatever its content, and how many names it has."""
+    found = file.stat()
+    return found.st_nlink, found.st_ino, found.st_dev
 
 
 class PlaceWatch:
@@ -115,28 +108,23 @@ class PlaceWatch:
     """
 
     def __init__(self, ledger: Path, *, was_there: bool = True) -> None:
-        """Watch a ledger that is open for writing, and its log.
+        """Watch nothing yet, as for a ledger that is in memory, or only read.
 
         Args:
             ledger: Its path.
             was_there: Whether it was there before this process opened it.
-
-        Raises:
-            OSError: One does not exist.
         """
         self._ledger = ledger
         self._was_there = was_there
-        self._identities: dict[Path, _Identity] = {}
-        self.add(beside(ledger, ""))
-        self.add(wal_of(ledger))
+        self._identities: dict[Path, tuple[int, int, int]] = {}
 
     def add(self, file: Path) -> None:
-        """Watch another file, such as a lock that this process holds.
+        """Watch a file: the ledger, its log, or a lock that this process holds.
 
         Raises:
             OSError: It does not exist.
         """
-        self._identities[file] = _Identity.of(file)
+        self._identities[file] = _identity(file)
 
     @property
     def is_new(self) -> bool:
@@ -167,24 +155,8 @@ class PlaceWatch:
         """Return a file that is not what it was."""
         for file, identity in self._identities.items():
             try:
-                if _Identity.of(file) != identity:
+                if _identity(file) != identity:
                     return file
             except FileNotFoundError:
                 return file
         return None
-
-
-class NoWatch:
-    """For a ledger that is in memory, or only read."""
-
-    has_moved: Final = False
-    is_new: Final = False
-
-    def remove(self) -> None:
-        """Do nothing."""
-
-    def add(self, _file: Path) -> None:
-        """Do nothing."""
-
-    def require_unmoved(self) -> None:
-        """Do nothing."""

@@ -9,9 +9,8 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from operator import itemgetter
 from pathlib import Path
-from stat import S_IMODE, ST_DEV, ST_INO, ST_SIZE
+from stat import S_IMODE
 from typing import Final
 
 from ledger.errors import CannotWrite, ChangedMeanwhile
@@ -67,17 +66,7 @@ class Snapshot:
 
     def _state(self) -> tuple[int, ...]:
         found = self._path.stat()
-        return (*_identity(found), found.st_mtime_ns)
-
-
-_identity: Final = itemgetter(ST_INO, ST_DEV, ST_SIZE)
-
-
-class Locked:
-    """A ledger that is read under SQLite's locks: nobody changes what a query reads."""
-
-    def require_unchanged(self) -> None:
-        """Do nothing."""
+        return (found.st_ino, found.st_dev, found.st_size, found.st_mtime_ns)
 
 
 def require_writable(path: Path) -> None:

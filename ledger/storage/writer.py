@@ -8,8 +8,7 @@ from ledger.chain import GENESIS, is_tombstone, leaf_hash, link_hash, payload_di
 from ledger.errors import FromTheFuture, InvalidEvent, KeyConflict, StaleVersion, UnreadableEvent
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
-from ledger.identity import Digest, StreamId
-from ledger.keys import key_named, key_of
+from ledger.identity import Digest, StreamId, key_named, key_of
 from ledger.recorded import Receipt, Recorded, StoredEvent, moment
 from ledger.storage.redaction import redact_row
 from ledger.storage.schema import KEY

@@ -19,14 +19,6 @@ ENTRY = LeafContent(
     recorded_us=1_777_291_200_000_000,
     data=b'{"verdict":"A"}',
 )
-CHANGED = (
-    ENTRY._replace(event_id=bytes(16)),
-    ENTRY._replace(stream=b"Main"),
-    ENTRY._replace(type=b"verdictReceived"),
-    ENTRY._replace(schema_version=2),
-    ENTRY._replace(recorded_us=1_777_291_200_000_001),
-    ENTRY._replace(data=b'{"verdict":"B"}'),
-)
 
 
 def test_a_leaf_is_the_hash_of_framed_fields() -> None:
@@ -56,23 +48,6 @@ def test_a_link_is_the_hash_of_history_and_leaf() -> None:
     assert link_hash(link, leaf) != link
 
 
-@pytest.mark.parametrize("changed", CHANGED, ids=LeafContent._fields)
-def test_a_leaf_covers_every_field(changed: LeafContent) -> None:
-    """A field outside the hash could be changed unseen."""
-    leaf = leaf_hash(changed)
-
-    assert leaf != leaf_hash(ENTRY)
-
-
-def test_a_byte_cannot_move_between_fields_unseen() -> None:
-    """Fields set side by side without lengths would give two entries one hash."""
-    moved = ENTRY._replace(stream=b"mainV", type=b"erdictReceived")
-
-    leaf = leaf_hash(moved)
-
-    assert leaf != leaf_hash(ENTRY)
-
-
 hexadecimal = st.text("0123456789abcdef", min_size=64, max_size=64).map(Digest)
 
 
@@ -81,17 +56,12 @@ def test_a_head_is_read_as_it_was_printed(position: int, chain: Digest) -> None:
     """It is noted on paper or in a paper, and compared a year later."""
     head = Head(position, chain)
 
-    assert Head.parse(str(head)) == head
+    assert Head.parse(f" {head}\n") == head
 
 
 def test_a_head_is_spelt_as_digest_and_position() -> None:
     """Pinned: printed heads stand in other people's files."""
     assert str(Head(3, key("link"))) == f"{key('link')}@3"
-
-
-def test_space_around_a_head_is_no_part_of_it() -> None:
-    """It is often read from a file that ends with a line break."""
-    assert Head.parse(f" {key('link')}@3\n") == (3, key("link"))
 
 
 @pytest.mark.parametrize(

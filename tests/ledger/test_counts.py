@@ -1,7 +1,6 @@
 """What a stream has on record: always what its events say one by one."""
 
 from collections.abc import Sequence
-from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,6 @@ from msgspec.structs import replace
 from ledger.counts import StreamCounts, counts_of
 from ledger.errors import UnreadableEvent
 from ledger.events.judging import (
-    FailureReason,
     JudgeQueryFailed,
     PairReconciled,
     ScoreQuerySubmitted,
@@ -21,10 +19,8 @@ from ledger.events.responses import ResponseGenerated
 from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from tests.support.builders import worlds
-from tests.support.builders.batches import planned_batch, sent
-from tests.support.builders.evaluations import answer, observed, plan, unscorable
-from tests.support.builders.events import STREAM, key, known
+from tests.support.builders.batches import planned_batch
+from tests.support.builders.events import STREAM, key
 from tests.support.builders.scores import put_answer, scored_plan
 from tests.support.builders.worlds import cup, failure_of, history
 from tests.support.faults.hostile import loosen
@@ -99,47 +95,6 @@ def test_counts_are_those_of_the_events(
             outcomes = [each.outcome for each in read if isinstance(each, PairReconciled)]
             assert found == one_by_one(read)
             assert found.decided == outcomes.count("a") + outcomes.count("b")
-
-
-def test_a_stream_is_counted_by_kind_and_outcome() -> None:
-    """A worked example: what was opened and registered is no work, and what was sent no plan."""
-    opening = cup()
-    cell = worlds.planned_pairings(known(*opening))[0].a
-    planned, batch = plan(), planned_batch(key("one"))
-    events: list[Event] = [
-        *history(opening, "a", "b", "a", "tie", "inconsistent"),
-        worlds.unanswerable(cell),
-        planned,
-        *observed(planned, [answer()] * 2),
-        unscorable(planned, 2),
-        batch,
-        sent(batch.batch_key),
-    ]
-
-    found = counts(*events)
-
-    assert found == NOTHING._replace(
-        responses=6,
-        tokens=18,
-        responses_failed=1,
-        verdicts=10,
-        reconciled=5,
-        tied=1,
-        inconsistent=1,
-        samples=2,
-        unscorable=1,
-        batches=1,
-    )
-    assert found.decided == 3
-
-
-def test_every_reason_for_no_verdict_counts() -> None:
-    """A reply without a verdict is paid for too."""
-    reasons = get_args(FailureReason)
-
-    found = counts(*(failure_of(key(each), each) for each in reasons))
-
-    assert found == NOTHING._replace(without_verdict=len(reasons))
 
 
 def test_a_score_that_is_missing_is_no_missing_verdict() -> None:

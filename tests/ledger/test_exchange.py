@@ -4,10 +4,8 @@ import errno
 import io
 import json
 import os
-import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
@@ -25,7 +23,6 @@ from ledger.events.registry import Event
 from ledger.exchange import back_up, export_lines, read_export, unfinished_backups
 from ledger.identity import StreamId
 from ledger.recorded import StoredEvent
-from ledger.storage.connection import connect_for_writing, immediate_transaction
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, key, verdicts
 from tests.support.faults.hostile import unprivileged
@@ -72,20 +69,6 @@ def lines(ledger: Ledger) -> list[bytes]:
     return list(export_lines(ledger.rows()))
 
 
-def refusal_of(content: bytes | Iterable[bytes]) -> BrokenExport:
-    """Return why an export is refused, and see that nothing of it is taken in."""
-    whole = content if isinstance(content, bytes) else b"".join(content)
-    with Ledger.in_memory() as ledger:
-        ledger.append(OTHER, verdicts(1))
-        before = list(ledger.rows())
-
-        with pytest.raises(BrokenExport) as caught:
-            merge_ledger(ledger, read_export(io.BytesIO(whole)))
-
-        assert list(ledger.rows()) == before
-    return caught.value
-
-
 @given(ours=histories(5), theirs=histories(5))
 def test_what_was_exported_and_imported_is_exported_the_same(
     ours: list[Event], theirs: list[Event]
@@ -101,31 +84,6 @@ def test_what_was_exported_and_imported_is_exported_the_same(
         assert exported(copy) == content
         assert copy.head == head
         assert list(copy.rows()) == rows
-
-
-@given(ours=histories(5), theirs=histories(5))
-def test_a_merged_ledger_is_exported_and_imported_like_any_other(
-    ours: list[Event], theirs: list[Event]
-) -> None:
-    """Its times go back, and it tells where events came from: that is its history."""
-    with Ledger.in_memory() as ledger, Ledger.in_memory() as other:
-        other.append(STREAM, theirs)
-        ledger.append(STREAM, ours)
-        ledger.append(OTHER, verdicts(1))
-        merge_ledger(ledger, other.rows())
-        content, head = exported(ledger), ledger.head
-
-    with imported(content) as copy:
-        assert exported(copy) == content
-        assert copy.head == head
-
-
-def test_an_empty_ledger_has_an_export_too(ledger: Ledger) -> None:
-    """A script that exports every ledger need not make an exception."""
-    content = exported(ledger)
-
-    assert read(content) == []
-    assert content.count(b"\n") == 2
 
 
 def test_an_export_is_plain_json_whose_last_line_names_it(
@@ -179,78 +137,60 @@ def test_a_changed_byte_in_any_line_is_found(lines: list[bytes], number: int, ma
         assert caught.value.line in {number, N_LINES}
 
 
-def test_a_changed_event_is_found_in_its_own_line(lines: list[bytes]) -> None:
-    """Whoever looks for the damage is told where it is."""
-    lines[2] = lines[2].replace(b"VERDICT: A", b"VERDICT: B")
+def with_field(name: str, value: str) -> Callable[[list[bytes]], list[bytes]]:
+    """Return what changes a field of the second event."""
 
-    refusal = refusal_of(lines)
+    def change(lines: list[bytes]) -> list[bytes]:
+        line = json.dumps({**json.loads(lines[2]), name: value}).encode() + b"\n"
+        return [*lines[:2], line, *lines[3:]]
 
-    assert (refusal.line, refusal.why) == (3, "its content is not what was recorded")
+    return change
 
 
-@pytest.mark.parametrize(("field", "value"), [("leaf", "zz"), ("event_id", "0"), ("leaf", "\xe9")])
-def test_what_is_not_hexadecimal_is_found_in_its_own_line(
-    lines: list[bytes], field: str, value: str
+NOT_HEX = "an id or leaf is not hexadecimal"
+NO_LINE = "not a line of an export"
+BROKEN: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int, str]] = {
+    "an event was changed": (
+        lambda lines: [each.replace(b"VERDICT: A", b"VERDICT: B") for each in lines],
+        2,
+        "its content is not what was recorded",
+    ),
+    "a leaf is not hexadecimal": (with_field("leaf", "zz"), 3, NOT_HEX),
+    "a leaf is not ASCII": (with_field("leaf", "\xe9"), 3, NOT_HEX),
+    "an id is not hexadecimal": (with_field("event_id", "0"), 3, NOT_HEX),
+    "lines were swapped": (
+        lambda lines: [lines[0], lines[2], lines[1], *lines[3:]],
+        N_LINES,
+        NOT_THOSE,
+    ),
+    "a line was left out": (lambda lines: [*lines[:2], *lines[3:]], N_LINES - 1, NOT_THOSE),
+    "a line is there twice": (lambda lines: [*lines[:2], *lines[1:]], N_LINES + 1, NOT_THOSE),
+    "two exports in one file": (lambda lines: [*lines, *lines], N_LINES, NO_LINE),
+    "another number of events": (lambda lines: [ended(lines[0], n_events=1)], 2, NOT_THOSE),
+    "another head": (lambda lines: [ended(lines[0], head=f"{key('head')}@0")], 2, NOT_THOSE),
+    "another digest": (lambda lines: [ended(lines[0], sha256=key("other"))], 2, NOT_THOSE),
+    "a later format": (lambda _: [ended(b'{"format":"tourney/events@2"}\n')], 1, NO_LINE),
+    "no format": (lambda _: [ended(b"{}\n")], 1, NO_LINE),
+    "no text": (lambda _: [ended(b"\xff\n")], 1, NO_LINE),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_file_that_was_changed_is_refused_by_its_line_and_nothing_is_taken_in(
+    lines: list[bytes], what: str
 ) -> None:
-    """Made by a program of somebody else's, perhaps."""
-    lines[2] = json.dumps({**json.loads(lines[2]), field: value}).encode() + b"\n"
+    """Whoever looks for the damage is told where it is; half of a file would pass for the whole."""
+    change, number, why = BROKEN[what]
+    with Ledger.in_memory() as ledger:
+        ledger.append(OTHER, verdicts(1))
+        before = list(ledger.rows())
 
-    refusal = refusal_of(lines)
+        with pytest.raises(BrokenExport) as caught:
+            merge_ledger(ledger, read_export(io.BytesIO(b"".join(change(lines)))))
 
-    assert refusal.line == 3
-    assert refusal.why.startswith("an id or leaf is not hexadecimal")
-
-
-def test_swapped_lines_are_found(lines: list[bytes]) -> None:
-    """Each is whole; the order of events is part of the history."""
-    lines[1], lines[2] = lines[2], lines[1]
-
-    refusal = refusal_of(lines)
-
-    assert (refusal.line, refusal.why) == (N_LINES, NOT_THOSE)
-
-
-@pytest.mark.parametrize("n_times", [0, 2])
-def test_a_line_left_out_or_told_twice_is_found(lines: list[bytes], n_times: int) -> None:
-    """As a line-by-line merge of two files would."""
-    changed = [*lines[:2], *[lines[2]] * n_times, *lines[3:]]
-
-    refusal = refusal_of(changed)
-
-    assert (refusal.line, refusal.why) == (len(changed), NOT_THOSE)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"n_events": 1}, {"head": f"{key('head')}@0"}, {"sha256": key("other")}],
-    ids=lambda changed: next(iter(changed)),
-)
-def test_a_last_line_that_does_not_fit_is_found(
-    lines: list[bytes], changed: dict[str, object]
-) -> None:
-    """Each of its claims is checked, not one for all."""
+        assert list(ledger.rows()) == before
+    assert (caught.value.line, caught.value.why[: len(why)]) == (number, why)
     assert read(ended(lines[0])) == []
-
-    refusal = refusal_of(ended(lines[0], **changed))
-
-    assert (refusal.line, refusal.why) == (2, NOT_THOSE)
-
-
-def test_lines_behind_the_last_are_found(lines: list[bytes]) -> None:
-    """Two exports in one file are not one ledger."""
-    refusal = refusal_of([*lines, *lines])
-
-    assert refusal.line == N_LINES
-    assert "not a line of an export" in refusal.why
-
-
-@pytest.mark.parametrize("first", [b'{"format":"tourney/events@2"}\n', b"{}\n", b"\n", b"\xff\n"])
-def test_what_does_not_begin_as_an_export_is_none(first: bytes) -> None:
-    """A later format may mean something else by the same words."""
-    refusal = refusal_of(ended(first))
-
-    assert refusal.line == 1
-    assert "not a line of an export" in refusal.why
 
 
 def test_what_does_not_begin_as_an_export_is_read_no_further() -> None:
@@ -297,16 +237,6 @@ def to(tmp_path: Path) -> Path:
     return folder / "run.ledger"
 
 
-@pytest.fixture
-def without_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the system make no hard links, for no test can mount a FAT."""
-
-    def refuse(_source: Path, _to: Path) -> None:
-        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-
-    monkeypatch.setattr(os, "link", refuse)
-
-
 def rows_of(path: Path) -> list[StoredEvent]:
     """Return what a ledger's file holds, after an audit of it."""
     with Ledger.read_only(path) as ledger:
@@ -314,27 +244,39 @@ def rows_of(path: Path) -> list[StoredEvent]:
         return list(ledger.rows())
 
 
-def test_a_backup_holds_what_still_lies_in_the_wal(path: Path, to: Path) -> None:
-    """`cp` of the ledger's file alone leaves the newest events out."""
+@pytest.fixture(params=[True, False], ids=["with hard links", "without"])
+def _links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the system make no hard links, as on a stick with FAT, which no test can mount."""
+
+    def refuse(_source: Path, _to: Path) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    if not request.param:
+        monkeypatch.setattr(os, "link", refuse)
+
+
+@pytest.mark.usefixtures("_links")
+def test_a_backup_is_one_file_that_needs_no_other(path: Path, to: Path) -> None:
+    """What still lies in the WAL is in it, which `cp` leaves out; it is moved to a shelf."""
     with Ledger.open(path) as ledger:
         ledger.append(STREAM, verdicts(N_FILED))
 
         back_up(ledger, to)
 
         assert rows_of(to) == list(ledger.rows())
+    assert list(to.parent.iterdir()) == [to]
 
 
-def test_a_backup_leaves_out_what_is_not_yet_committed(filed: Path, to: Path) -> None:
-    """Half a batch that another process is writing is no history."""
-    with closing(connect_for_writing(filed)) as writer, immediate_transaction(writer):
-        writer.execute(
-            "INSERT INTO event SELECT 4, zeroblob(16), stream, 4, type, 1, 0, data, leaf, chain"
-            " FROM event WHERE position = 3"
-        )
-        with Ledger.read_only(filed) as ledger:
-            back_up(ledger, to)
+@pytest.mark.usefixtures("_links")
+def test_a_name_that_is_taken_meanwhile_is_not_written_over(filed: Path, to: Path) -> None:
+    """A link that leads nowhere looks like no file at first; so does one that comes later."""
+    to.symlink_to(to.with_name("nowhere"))
 
-    assert len(rows_of(to)) == N_FILED
+    with Ledger.read_only(filed) as ledger, pytest.raises(FileTaken):
+        back_up(ledger, to)
+
+    assert list(to.parent.iterdir()) == [to]
+    assert to.is_symlink()
 
 
 def test_a_backup_is_taken_while_another_writes(path: Path, to: Path) -> None:
@@ -354,15 +296,6 @@ def test_a_backup_is_taken_while_another_writes(path: Path, to: Path) -> None:
     for number in range(5):
         copied = rows_of(to.with_name(str(number)))
         assert copied == everything[: len(copied)]
-
-
-def test_a_backup_is_one_file_that_needs_no_other(filed: Path, to: Path) -> None:
-    """It is moved to a shelf, where nobody may make side files to read it."""
-    with Ledger.read_only(filed) as ledger:
-        back_up(ledger, to)
-
-    assert rows_of(to) == rows_of(filed)
-    assert list(to.parent.iterdir()) == [to]
 
 
 def test_a_backup_on_a_read_only_shelf_can_be_read(public_folder: Path, filed: Path) -> None:
@@ -413,16 +346,6 @@ def test_a_folder_is_no_name_for_a_backup(filed: Path, monkeypatch: pytest.Monke
         pytest.raises(FileTaken, match="it is a folder: name a file in it"),
     ):
         back_up(ledger, Path())
-
-
-def test_a_name_that_is_taken_meanwhile_is_not_written_over(filed: Path, to: Path) -> None:
-    """A link that leads nowhere looks like no file at first; so does one that comes later."""
-    to.symlink_to(to.with_name("nowhere"))
-
-    with Ledger.read_only(filed) as ledger, pytest.raises(FileTaken):
-        back_up(ledger, to)
-
-    assert list(to.parent.iterdir()) == [to]
 
 
 @pytest.mark.parametrize("name", ["missing/run.ledger", "file/run.ledger"])
@@ -505,28 +428,6 @@ def test_a_backup_has_the_rights_that_the_umask_leaves(
     assert S_IMODE(to.stat().st_mode) == mode
 
 
-@pytest.mark.usefixtures("without_links")
-def test_a_backup_is_made_where_there_are_no_hard_links(filed: Path, to: Path) -> None:
-    """A stick with FAT is the first thing that many people keep a copy on."""
-    with Ledger.read_only(filed) as ledger:
-        back_up(ledger, to)
-
-    assert rows_of(to) == rows_of(filed)
-    assert list(to.parent.iterdir()) == [to]
-
-
-@pytest.mark.usefixtures("without_links")
-def test_without_hard_links_nothing_is_written_over(filed: Path, to: Path) -> None:
-    """A link that leads nowhere looks like no file at first; so does one that comes later."""
-    to.symlink_to(to.with_name("nowhere"))
-
-    with Ledger.read_only(filed) as ledger, pytest.raises(FileTaken):
-        back_up(ledger, to)
-
-    assert list(to.parent.iterdir()) == [to]
-    assert to.is_symlink()
-
-
 def test_a_ledger_that_cannot_be_copied_leaves_nothing_behind(filed: Path, to: Path) -> None:
     """A file that looks like a backup and is none is worse than no backup."""
     with Ledger.read_only(filed) as ledger:
@@ -564,37 +465,3 @@ def test_a_backup_that_fails_at_its_end_leaves_nothing_behind(
             back_up(ledger, to)
 
     assert list(to.parent.iterdir()) == []
-
-
-def test_a_copy_that_cannot_get_its_name_leaves_nothing_behind(
-    filed: Path, to: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without hard links the name is taken before the copy gets it."""
-    monkeypatch.setattr(os, "link", failing)
-    monkeypatch.setattr(Path, "replace", failing)
-
-    with Ledger.read_only(filed) as ledger, pytest.raises(CannotWrite, match="the disk is gone"):
-        back_up(ledger, to)
-
-    assert list(to.parent.iterdir()) == []
-
-
-def test_a_ledger_in_memory_can_be_kept(ledger: Ledger, to: Path) -> None:
-    """A rehearsal that turned out well."""
-    ledger.append(STREAM, verdicts(N_FILED))
-
-    back_up(ledger, to)
-
-    assert rows_of(to) == list(ledger.rows())
-
-
-def test_a_backup_cannot_be_changed_any_more_than_the_ledger(filed: Path, to: Path) -> None:
-    """The guards are part of the file."""
-    with Ledger.read_only(filed) as ledger:
-        back_up(ledger, to)
-
-    with (
-        closing(sqlite3.connect(to)) as connection,
-        pytest.raises(sqlite3.IntegrityError, match="append-only"),
-    ):
-        connection.execute("DELETE FROM event")

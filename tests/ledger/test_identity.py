@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.identity import Json, canonical_json, digest_of, digest_of_bytes
+from ledger.identity import Json, canonical_json, digest_of_bytes
 
 
 def values() -> st.SearchStrategy[Json]:
@@ -70,12 +70,3 @@ def test_a_digest_is_sha_256_in_lowercase_hexadecimal() -> None:
     digest = digest_of_bytes(b"abc")
 
     assert digest == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-
-
-def test_a_value_is_named_by_its_spelling() -> None:
-    """Texts, lists and objects are named alike: by the bytes of their JSON."""
-    value: Json = {"b": 1, "a": "ü"}
-
-    digest = digest_of(value)
-
-    assert digest == digest_of_bytes(b'{"a":"\xc3\xbc","b":1}')

@@ -13,10 +13,8 @@ from commands.importing.merge import merge_ledger
 from ledger.auditing.audit import audit
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.registry import Event
-from ledger.identity import StreamId
-from ledger.keys import key_named, key_of
+from ledger.identity import StreamId, key_named, key_of
 from ledger.recorded import Recorded, StoredEvent
-from ledger.search import newest, with_id
 from ledger.store import Ledger
 from tests.support.builders.events import NOON, STREAM, opened, verdicts
 from tests.support.faults.damage import hide, mislead
@@ -217,33 +215,15 @@ def append(ledger: Ledger, *events: Event) -> tuple[StoredEvent, ...]:
     return tuple(ledger.rows(after=after))
 
 
-def test_the_newest_events_come_in_order(ledger: Ledger) -> None:
-    """A log shows its last lines, the newest at the bottom."""
-    appended = append(ledger, *verdicts(5))
-
-    found = newest(ledger, limit=2)
-
-    assert found == appended[3:]
-
-
-def test_the_newest_up_to_a_position_are_found(ledger: Ledger) -> None:
-    """As-of holds for the log as it holds for the standings."""
-    appended = append(ledger, *verdicts(5))
-
-    found = newest(ledger, until=3, limit=2)
-
-    assert found == appended[1:3]
-
-
-def test_the_newest_of_one_type_are_found(ledger: Ledger) -> None:
-    """The limit counts events of the type asked for, not those between them."""
+def test_the_newest_events_are_found_in_order(ledger: Ledger) -> None:
+    """As a log shows its last lines: as of a position, or of one type, whatever is between."""
     ledger.append(STREAM, verdicts(1))
-    openings = append(ledger, *opened()[:1])
-    ledger.append(STREAM, verdicts(3, after=1))
+    [opening] = append(ledger, *opened()[:1])
+    appended = append(ledger, *verdicts(5, after=1))
 
-    found = newest(ledger, event_type="TournamentOpened", limit=1)
-
-    assert found == openings
+    assert ledger.newest_rows(limit=2) == appended[3:]
+    assert ledger.newest_rows(until=5, limit=2) == appended[1:3]
+    assert ledger.newest_rows(event_type="TournamentOpened", limit=1) == (opening,)
 
 
 @pytest.mark.parametrize("n_characters", [17, 31, 32])
@@ -251,7 +231,7 @@ def test_an_event_is_found_by_the_beginning_of_its_id(ledger: Ledger, n_characte
     """Ids are long: users copy as much as tells them apart, in either case."""
     _, wanted, _ = append(ledger, *verdicts(3))
 
-    found = with_id(ledger, wanted.event_id.hex()[:n_characters].upper())
+    found = ledger.rows_with_id(wanted.event_id.hex()[:n_characters].upper())
 
     assert found == (wanted,)
 
@@ -261,7 +241,7 @@ def test_what_begins_no_id_finds_nothing(ledger: Ledger, beginning: str) -> None
     """A wildcard of SQL's must not find every event."""
     ledger.append(STREAM, verdicts(3))
 
-    found = with_id(ledger, beginning)
+    found = ledger.rows_with_id(beginning)
 
     assert found == ()
 
@@ -298,8 +278,8 @@ READS: dict[str, Callable[[Ledger], object]] = {
     "events": lambda ledger: [*ledger.read()],
     "events of a type": lambda ledger: [*ledger.read(types={"VerdictReceived"})],
     "rows": lambda ledger: [*ledger.rows()],
-    "the newest": lambda ledger: newest(ledger, limit=None),
-    "an id": lambda ledger: with_id(ledger, ""),
+    "the newest": lambda ledger: ledger.newest_rows(limit=None),
+    "an id": lambda ledger: ledger.rows_with_id(""),
     "streams": lambda ledger: ledger.streams(),
     "the chain": lambda ledger: ledger.chain_at(1),
 }

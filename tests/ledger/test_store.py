@@ -23,17 +23,14 @@ from ledger.errors import (
     StaleVersion,
     UnreadableEvent,
 )
-from ledger.events.judging import VerdictReceived
-from ledger.events.registration import TournamentOpened
 from ledger.events.registry import EVENTS, Event
 from ledger.identity import StreamId, digest_of_bytes
-from ledger.store import Ledger, utc_now
+from ledger.store import Ledger
 from tests.support.builders.events import (
     N_FILED,
     NOON,
     STREAM,
     key,
-    opened,
     placed,
     verdict,
     verdicts,
@@ -111,18 +108,6 @@ def test_a_writer_at_the_newest_version_is_not_stale(ledger: Ledger) -> None:
     (appended,) = placed(ledger.append(STREAM, verdicts(1, after=2), expected_version=2))
 
     assert (appended.position, appended.version) == (8, 3)
-
-
-def test_the_same_fact_told_again_keeps_its_old_place(ledger: Ledger) -> None:
-    """A retry after a lost acknowledgement must not record a verdict twice."""
-    first = ledger.append(STREAM, verdicts(2))
-
-    again = ledger.append(STREAM, verdicts(3))
-
-    assert placed(again)[:2] == placed(first)
-    assert [each.leaf for each in again[:2]] == [each.leaf for each in first]
-    assert [each.is_new for each in (*first, *again)] == [True, True, False, False, True]
-    assert positions(ledger) == [1, 2, 3]
 
 
 def test_a_stale_writer_with_nothing_new_is_answered(ledger: Ledger) -> None:
@@ -231,39 +216,6 @@ def test_recorded_time_never_goes_back() -> None:
         times = [each.recorded_at for each in ledger.read()]
 
     assert times == [NOON, NOON, NOON + hour]
-
-
-def test_a_ledger_with_no_clock_given_reads_the_real_one() -> None:
-    """Recorded times are UTC, whatever the machine's time zone."""
-    before = utc_now()
-    with Ledger.in_memory() as ledger:
-        (appended,) = placed(ledger.append(STREAM, verdicts(1)))
-
-    after = utc_now()
-
-    assert before <= appended.recorded_at <= after
-    assert appended.recorded_at.utcoffset() == timedelta(0)
-
-
-def test_reading_some_types_leaves_out_the_others(ledger: Ledger) -> None:
-    """Looking for twelve registrations must not decode a million verdicts."""
-    ledger.append(STREAM, verdicts(2))
-    ledger.append(STREAM, opened())
-    ledger.append(OTHER, verdicts(1))
-    everything = list(ledger.read())
-
-    openings = [each for each in everything if isinstance(each.event, TournamentOpened)]
-    said = [each for each in everything if isinstance(each.event, VerdictReceived)]
-    assert list(ledger.read(types=["TournamentOpened"])) == openings
-    assert list(ledger.read(types={"VerdictReceived", "TournamentOpened"})) == [
-        *said[:2],
-        *openings,
-        *said[2:],
-    ]
-    assert list(ledger.read(types=["VerdictReceived"], stream=STREAM)) == said[:2]
-    assert list(ledger.read(types=["VerdictReceived"], after=1, until=3)) == [said[1]]
-    assert list(ledger.read(types=["PairSettled"])) == list(ledger.read(types=())) == []
-    assert list(ledger.read(types=EVENTS.types)) == everything
 
 
 def test_an_unknown_event_does_not_disturb_reading_others(filed: Path) -> None:

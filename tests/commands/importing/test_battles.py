@@ -33,7 +33,7 @@ from projections.artifacts.judgearena import of_imported
 from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.fold import fold
 from tests.support.builders.events import key
-from tests.support.strategies.imports import battles_imported
+from tests.support.strategies.events import battles_imported
 
 PLAIN = FORMATS["plain"]
 JUDGEARENA = FORMATS["judgearena"]

@@ -20,8 +20,7 @@ from ledger.events.imports import LedgerMerged
 from ledger.events.judging import Outcome, PairReconciled, Verdict
 from ledger.events.registry import Event
 from ledger.events.values import type_name
-from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, StreamId
-from ledger.keys import key_of
+from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, StreamId, key_of
 from ledger.store import Ledger
 from tests.support.builders.evaluations import answer, completed, observed, plan, unscorable
 from tests.support.builders.events import NOON, STREAM, key, opened, verdict, verdicts

@@ -1,9 +1,6 @@
 """Battles of others as columns: nothing is lost, little is added, and columns fit each other."""
 
 import json
-import random
-from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,18 +15,13 @@ from ledger.events.imports import (
     CodedColumn,
     ImportedBattle,
     JurorVote,
-    Winner,
     battles_stream,
     set_of,
 )
 from ledger.identity import StreamId
-from ledger.store import Ledger
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import key
-from tests.support.strategies.imports import battles_imported
-
-N_ENTRANTS, N_CHUNKS = 130, 20
-WINNERS: Sequence[Winner] = ("model_a", "model_b", "tie")
+from tests.support.strategies.events import battles_imported
 
 
 @given(cells=st.lists(st.sampled_from([None, "", "a", "β", "}", "\\"]) | st.text(), min_size=1))
@@ -103,58 +95,8 @@ def test_a_jurys_battle_is_one_battle_with_its_votes() -> None:
     assert [*event.battles()] == [battle, battle]
 
 
-def test_an_event_is_named_by_its_file_mapping_and_chunk() -> None:
-    """Importing again finds it there; a mapping that was put right may say something else."""
-    assert imported_battles().natural_key == (key("file"), "plain@1", "1")
-
-
 @pytest.mark.parametrize("name", ["arena", "battles:", "a.b-c_d"])
 def test_a_set_of_battles_has_a_stream_to_itself(name: str) -> None:
     """Whoever looks for tournaments must know what is none."""
     assert set_of(battles_stream(name)) == name
     assert set_of(StreamId("battles")) is None
-
-
-def arena(n_battles: int, *, digits: int, per_prompt: int, soft: bool) -> BattlesImported:
-    """Return battles of 130 entrants, few of them in most battles."""
-    rng = random.Random(0)  # noqa: S311  # battles, not secrets
-    names = [f"model-{n:03}-instruct" for n in range(N_ENTRANTS)]
-    weights = [1 / (n + 1) for n in range(N_ENTRANTS)]
-    pairs: list[list[str]] = []
-    while len(pairs) < n_battles:
-        pair = rng.choices(names, weights, k=2)
-        pairs += [pair] if len(set(pair)) == len(pair) else []
-    a, b = zip(*pairs, strict=True)
-    asked = [rng.getrandbits(4 * digits) for _ in range(0, n_battles, per_prompt)]
-    prompts = [f"{asked[n // per_prompt]:0{digits}x}" for n in range(n_battles)]
-    prefs = [rng.randint(-10, 10) / 20 + 0.5 for _ in range(n_battles)]
-    return imported_battles(
-        a,
-        b,
-        winners=CodedColumn.of(rng.choices(WINNERS, k=n_battles)),
-        prompts=CodedColumn.of(prompts),
-        prefs=CodedColumn.of(prefs) if soft else CodedColumn((None,)),
-    )
-
-
-def n_bytes_of(event: BattlesImported) -> int:
-    """Return what the columns take by themselves, as the module counts them."""
-    n_lines = sum(len(f"{each}\n") for each in (*event.prompts.values, *event.entrants))
-    n_a_battle = 2 + 2 + 1 + 2 * bool(event.prompts.codes) + 8 * bool(event.prefs.codes)
-    return n_a_battle * event.n_battles + n_lines
-
-
-@pytest.mark.parametrize(
-    ("digits", "per_prompt", "soft"), [(32, 1, False), (8, 1, True), (8, 6, False)]
-)
-def test_a_ledger_of_battles_takes_little_more_than_their_columns(
-    tmp_path: Path, digits: int, per_prompt: int, soft: bool
-) -> None:
-    """A fifth more, at most: all of an arena fits where its file did."""
-    event = arena(MAX_BATTLES, digits=digits, per_prompt=per_prompt, soft=soft)
-
-    with Ledger.open(tmp_path / "battles.db") as ledger:
-        for chunk in range(1, N_CHUNKS + 1):
-            ledger.append(battles_stream("arena"), [replace(event, chunk=chunk)])
-
-    assert (tmp_path / "battles.db").stat().st_size <= 1.25 * N_CHUNKS * n_bytes_of(event)

@@ -3,21 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.registration import SAMPLER, Adapter, TournamentOpened
-from tests.support.builders.events import (
-    entrant,
-    hydra,
-    judge,
-    key,
-    opened,
-    prompt,
-    registrations,
-    rubric,
-    shards,
-)
+from ledger.events.registration import SAMPLER, Adapter, Entrant
+from tests.support.builders.events import entrant, hydra, judge, key, rubric, shards
 
 ADAPTER = Adapter(path="adapters/tuned", digest=key("adapter"))
-OTHER_ADAPTER = Adapter(path="adapters/tuned", digest=key("other adapter"))
+OTHER = Adapter(path="adapters/tuned", digest=key("other adapter"))
+PLAIN = entrant("tuned", adapters=(ADAPTER, OTHER))
+HEADS = hydra(robustness=shards("robustness"), uncertainty=ADAPTER)
+POE = entrant("poe", loader="hydra", hydra=HEADS)
+BATCHES = judge("opus", provider="anthropic-batch", model="opus")
 
 
 @pytest.mark.parametrize(
@@ -25,42 +19,62 @@ OTHER_ADAPTER = Adapter(path="adapters/tuned", digest=key("other adapter"))
     [
         {"weights_digest": key("other")},
         {"adapters": ()},
-        {"adapters": (OTHER_ADAPTER,)},
+        {"adapters": (OTHER, ADAPTER)},  # they are merged in order
         {"temperature": 0.7},
         {"max_new_tokens": 33},
         {"dtype": "bfloat16"},
+        {"hydra": hydra()},
     ],
     ids=str,
 )
 def test_whatever_changes_responses_changes_the_entrant(changed: dict[str, object]) -> None:
     """A response kept under a stale digest would be rated as one that was never given."""
-    original = entrant("tuned", adapters=(ADAPTER,))
-
-    other = entrant("tuned", **{"adapters": (ADAPTER,), **changed})
-
-    assert other.digest != original.digest
+    assert replace(PLAIN, **changed).digest != PLAIN.digest
 
 
-def test_an_entrant_renamed_or_moved_answers_as_before() -> None:
-    """A new label or folder must not pay for responses that are there."""
-    original = entrant("tuned", weights_digest=key("weights"), adapters=(ADAPTER,))
-    moved_adapter = replace(ADAPTER, path="elsewhere")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"heads_depth": 3},
+        {"security": shards("security", 3)},
+        {"security": (*shards("security", 1), OTHER)},
+        {"security": shards("security")[::-1]},
+        {"security": shards("robustness"), "robustness": shards("security")},
+        {"robustness": ()},
+        {"robustness": (*shards("robustness", 1), OTHER)},
+        {"uncertainty": None},
+        {"uncertainty": OTHER},
+        {"bypass_jury": True},
+        {"beta": 0.5},
+    ],
+    ids=str,
+)
+def test_whatever_a_hydra_decides_by_changes_the_entrant(changed: dict[str, object]) -> None:
+    """Eighteen shards look alike; a response of other ones must not be taken for theirs."""
+    assert replace(POE, hydra=replace(HEADS, **changed)).digest != POE.digest
 
-    moved = entrant(
-        "renamed", weights="b", weights_digest=key("weights"), adapters=(moved_adapter,)
-    )
 
-    assert moved.digest == original.digest
-    assert moved.content_digest != original.content_digest
+MOVED = tuple(replace(shard, path="elsewhere") for shard in shards("security"))
+ALONE = replace(POE, hydra=replace(HEADS, bypass_jury=True))
 
 
-def test_the_order_of_adapters_names_another_entrant() -> None:
-    """Adapters are merged in order, and floating-point sums depend on it."""
-    first = entrant("tuned", adapters=(ADAPTER, OTHER_ADAPTER))
+@pytest.mark.parametrize(
+    ("original", "other"),
+    [
+        (PLAIN, replace(PLAIN, entrant_id="renamed", weights="elsewhere")),
+        (PLAIN, replace(PLAIN, adapters=(replace(ADAPTER, path="elsewhere"), OTHER))),
+        (POE, replace(POE, hydra=replace(HEADS, security=MOVED))),
+        (ALONE, replace(ALONE, hydra=replace(HEADS, bypass_jury=True, beta=0.5))),
+        (PLAIN, replace(PLAIN, sampler=SAMPLER)),
+    ],
+    ids=["renamed", "adapter moved", "shards moved", "no jury to multiply", "greedy draws nothing"],
+)
+def test_what_changes_no_response_pays_for_none_again(original: Entrant, other: Entrant) -> None:
+    """The whole content has another name all the same."""
+    digests = [(each.digest, each.content_digest) for each in (original, other)]
 
-    second = entrant("tuned", adapters=(OTHER_ADAPTER, ADAPTER))
-
-    assert first.digest != second.digest
+    assert digests[0][0] == digests[1][0]
+    assert digests[0][1] != digests[1][1]
 
 
 def test_an_entrant_without_heads_is_named_as_before_there_were_any() -> None:
@@ -76,47 +90,9 @@ def test_an_entrant_without_heads_is_named_as_before_there_were_any() -> None:
 @pytest.mark.parametrize("fields", [{}, {"hydra": hydra()}, {"revision": "1"}], ids=str)
 def test_an_entrant_says_nothing_of_other_loaders(fields: dict[str, object]) -> None:
     """Its content's name must not change with each loader that is added."""
-    said = entrant("any", **fields).fields.keys() & {"hydra", "revision"}
+    said = entrant("any", **fields).fields.keys() & {"hydra", "revision", "sampler", "step"}
 
     assert said == fields.keys()
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"heads_depth": 3},
-        {"security": shards("security", 3)},
-        {"security": (*shards("security", 1), OTHER_ADAPTER)},
-        {"security": shards("security")[::-1]},
-        {"security": shards("robustness"), "robustness": shards("security")},
-        {"robustness": ()},
-        {"robustness": (*shards("robustness", 1), OTHER_ADAPTER)},
-        {"uncertainty": None},
-        {"uncertainty": OTHER_ADAPTER},
-        {"bypass_jury": True},
-        {"beta": 0.5},
-    ],
-    ids=str,
-)
-def test_whatever_a_hydra_decides_by_changes_the_entrant(changed: dict[str, object]) -> None:
-    """Eighteen shards look alike; a response of other ones must not be taken for theirs."""
-    given = {"robustness": shards("robustness"), "uncertainty": ADAPTER}
-    original = entrant("poe", loader="hydra", hydra=hydra(**given))
-
-    other = entrant("poe", loader="hydra", hydra=hydra(**{**given, **changed}))
-
-    assert other.digest != original.digest
-
-
-def test_a_hydra_renamed_or_moved_answers_as_before() -> None:
-    """A new label or folder must not pay for responses that are there."""
-    moved = tuple(replace(shard, path="elsewhere") for shard in shards("security"))
-    original = entrant("poe", weights_digest=key("weights"), hydra=hydra())
-
-    renamed = entrant("renamed", weights_digest=key("weights"), hydra=hydra(security=moved))
-
-    assert renamed.digest == original.digest
-    assert renamed.content_digest != original.content_digest
 
 
 @pytest.mark.parametrize("fields", [{"temperature": 0.7}, {"hydra": hydra()}], ids=str)
@@ -125,44 +101,20 @@ def test_what_is_drawn_by_another_sampler_is_another_entrants(fields: dict[str, 
     first, second = (entrant("any", sampler=sampler, **fields) for sampler in (None, SAMPLER))
 
     assert first.digest != second.digest
-    assert "sampler" not in first.fields
 
 
-def test_a_greedy_entrant_keeps_its_responses_under_another_sampler() -> None:
-    """It draws nothing, so nothing that it said must be generated again."""
-    assert entrant("any").digest == entrant("any", sampler=SAMPLER).digest
-
-
-def test_a_head_that_decodes_alone_is_not_renamed_by_what_a_jury_would_do() -> None:
-    """Nothing is drafted and nothing multiplied where one head is sampled."""
-    original = entrant("alone", hydra=hydra(bypass_jury=True))
-
-    other = entrant("alone", hydra=hydra(bypass_jury=True, beta=0.5))
-
-    assert other.digest == original.digest
-
-
-@pytest.mark.parametrize("changed", [{"model": "chrF3"}, {"parameters": (("margin", 1.0),)}])
-def test_whatever_changes_replies_changes_the_judge(changed: dict[str, object]) -> None:
-    """Verdicts of another model must never be taken for this one's."""
+def test_a_judge_is_named_by_what_determines_its_replies() -> None:
+    """Verdicts of another model must not be taken for this one's; batches reply as one by one."""
     original = judge("reference")
-
-    other = judge("reference", **changed)
-    renamed = judge("renamed")
-
-    assert other.digest != original.digest
-    assert renamed.digest == original.digest
-
-
-def test_a_judge_replies_alike_in_batches_or_one_by_one() -> None:
-    """A pilot that was judged online is not paid for again by the batches of the headline."""
-    batches = judge("opus", provider="anthropic-batch", model="opus")
     online = judge("opus", provider="anthropic", model="opus")
     elsewhere = judge("opus", provider="endpoint", model="opus")
 
-    assert batches.digest == online.digest
-    assert elsewhere.digest != online.digest
-    assert batches.content_digest != online.content_digest
+    assert judge("renamed").digest == original.digest
+    assert judge("reference", model="chrF3").digest != original.digest
+    assert judge("reference", parameters=(("margin", 1.0),)).digest != original.digest
+    assert BATCHES.digest == online.digest != elsewhere.digest
+    assert BATCHES.content_digest != online.content_digest
+    assert (BATCHES.is_batched, online.is_batched, BATCHES.company) == (True, False, "anthropic")
 
 
 def test_a_judge_is_asked_for_a_line_unless_its_settings_say_otherwise() -> None:
@@ -178,44 +130,5 @@ def test_a_rubric_is_named_by_its_text() -> None:
     """A corrected rubric asks again, whatever its version line says."""
     original = rubric("factuality", text="Prefer facts.")
 
-    corrected = rubric("factuality", text="Prefer facts!")
-    renamed = rubric("renamed", text="Prefer facts.")
-
-    assert corrected.digest != original.digest
-    assert renamed.digest == original.digest
-
-
-def test_a_registration_is_known_by_label_and_content() -> None:
-    """Registered again unchanged it is the same fact; corrected it is another."""
-    things = registrations([prompt("p1")], [rubric("style")], [entrant("base")], [judge("ref")])
-
-    keys = [each.natural_key for each in things]
-
-    assert keys == [
-        ("p1", prompt("p1").content_digest),
-        ("style", rubric("style").content_digest),
-        ("base", entrant("base").content_digest),
-        ("ref", judge("ref").content_digest),
-    ]
-
-
-def test_openings_of_a_tournament_are_numbered() -> None:
-    """Settings that come back after a change must open the tournament once more."""
-    first, second = opened(opening=1)[0], opened(opening=2)[0]
-
-    assert isinstance(first, TournamentOpened)
-    assert first.natural_key == ("1",)
-    assert second.natural_key == ("2",)
-
-
-@pytest.mark.parametrize(
-    ("provider", "is_batched"), [("anthropic", False), ("anthropic-batch", True)]
-)
-def test_a_judge_is_asked_in_batches_if_its_provider_says_so(
-    provider: str, is_batched: bool
-) -> None:
-    """The company is the same either way, so the verdicts are, too."""
-    asked = judge(provider=provider)
-
-    assert asked.is_batched is is_batched
-    assert asked.company == "anthropic"
+    assert rubric("factuality", text="Prefer facts!").digest != original.digest
+    assert rubric("renamed", text="Prefer facts.").digest == original.digest

@@ -37,13 +37,6 @@ def test_a_million_tokens_of_each_kind_cost_what_the_table_says(kind: str, usd: 
     assert cost_usd(million, DEAR) == usd
 
 
-def test_a_reply_costs_the_sum_of_its_parts() -> None:
-    """A worked example: 210 new, 1,500 read from the cache, 480 written."""
-    usage = Usage(n_input=210, n_output=480, n_cache_read=1_500)
-
-    assert cost_usd(usage, DEAR) == pytest.approx((210 + 4_800 + 187.5) / 1_000_000)
-
-
 @given(one=USAGES, other=USAGES, price=prices())
 def test_two_replies_cost_what_each_costs(one: Usage, other: Usage, price: Price) -> None:
     """Spending is added up reply by reply, in whatever order they came."""

@@ -261,22 +261,6 @@ def test_a_ledger_without_permission_cannot_be_read(public_folder: Path) -> None
     assert caught.value.path == path
 
 
-def test_a_reader_reads_while_a_writer_holds_the_lock(filed: Path) -> None:
-    """Watching a run's standings must not stop the run, nor wait for it."""
-    with (
-        closing(connect_for_writing(filed)) as writer,
-        immediate_transaction(writer),
-    ):
-        writer.execute(
-            "INSERT INTO event SELECT 4, zeroblob(16), stream, 4, type, 1, 0, data, leaf, chain"
-            " FROM event WHERE position = 3"
-        )
-
-        positions = read(filed)
-
-    assert positions == [1, 2, 3]
-
-
 def failed_with(code: int) -> sqlite3.OperationalError:
     """Return an error of SQLite's with this code."""
     failed = sqlite3.OperationalError("disk I/O error")
@@ -321,20 +305,6 @@ def test_a_log_that_cannot_be_flushed_is_not_told_of(
             Ledger.read_only(filed)
         with pytest.raises(CannotWrite, match="Input/output error"):
             Ledger.open(filed)
-
-
-def test_who_reads_on_keeps_no_writer_waiting(filed: Path) -> None:
-    """What a long look at the ledger holds of the log cannot be taken out of it meanwhile."""
-    with Ledger.open(filed), closing(sqlite3.connect(filed, isolation_level=None)) as reader:
-        append_one(filed)
-        reader.execute("BEGIN")
-        (before,) = reader.execute("SELECT count(*) FROM event").fetchone()
-
-        position = append_one(filed)
-
-        (after,) = reader.execute("SELECT count(*) FROM event").fetchone()
-
-    assert (before, after, position) == (N_FILED + 1, N_FILED + 1, N_FILED + 2)
 
 
 def test_a_ledger_whose_beginning_was_interrupted_can_be_read(filed: Path) -> None:

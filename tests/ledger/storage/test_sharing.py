@@ -12,7 +12,6 @@ import pytest
 
 from ledger.errors import ChangedMeanwhile
 from ledger.exchange import back_up
-from ledger.search import newest
 from ledger.storage.files import beside
 from ledger.storage.sharing import kept_open
 from ledger.store import Ledger
@@ -115,7 +114,7 @@ def read(ledger: Ledger) -> object:
 
 def search(ledger: Ledger) -> object:
     """Look for the newest."""
-    return newest(ledger, until=N_FILED, limit=1)
+    return ledger.newest_rows(until=N_FILED, limit=1)
 
 
 def copy(ledger: Ledger) -> None:

@@ -1,7 +1,7 @@
 """Event ids and keys: a fact is found again whenever it is told again."""
 
 import hashlib
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,12 +14,11 @@ from ledger.auditing.audit import audit
 from ledger.errors import FromTheFuture, StaleVersion, UnreadableEvent
 from ledger.events.judging import PairReconciled
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, StreamId
-from ledger.recorded import LATEST_US, moment
 from ledger.store import Ledger
 from tests.support.builders.events import NOON, STREAM, key, verdicts
 from tests.support.faults.hostile import loosen
 
-LATEST = moment(LATEST_US)
+LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def reconciled(dimension: str, prompt_id: str) -> PairReconciled:

@@ -14,7 +14,7 @@ from projections.battles.imported_sets import IMPORTED_BATTLES, ImportedBattles
 from projections.fold import fold
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import key
-from tests.support.strategies.imports import battles_imported
+from tests.support.strategies.events import battles_imported
 
 JUDGED = imported_battles(
     ("y", "x", "y", "z"),

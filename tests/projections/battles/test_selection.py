@@ -14,7 +14,7 @@ from projections.battles.selection import (
 )
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import key
-from tests.support.strategies.imports import battles_imported
+from tests.support.strategies.events import battles_imported
 
 MIXED = imported_battles(
     ("x", "y", "x", "z"),

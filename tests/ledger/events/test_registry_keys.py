@@ -1,0 +1,53 @@
+"""What names an event, a query, a response, a run, an item and a batch: pinned for ever.
+
+A resumed run finds by these names what an older tourney recorded; named otherwise, all of it would
+be asked for, and paid for, again.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ledger.events.evaluations import item_digest, run_key, scoring_digest
+from ledger.events.judging import batch_key, query_key
+from ledger.events.responses import response_key
+from ledger.identity import digest_of, digest_of_bytes
+from tests.support.builders.events import STREAM, key
+from tests.support.goldens.events import SAMPLES
+
+TWO = (key("one"), key("two"))
+KEYS = Path(__file__).parents[2] / "golden" / "event_keys.json"
+
+
+def test_each_event_is_known_by_the_key_that_it_always_had() -> None:
+    """The same fact told again is found by it; an event of a new type adds its key to the file."""
+    pinned = json.loads(KEYS.read_text(encoding="utf-8"))
+
+    assert {name: [*event.natural_key] for name, event in SAMPLES.items()} == pinned
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        (
+            query_key(key("judge"), key("Compare."), "A: yes\nB: no"),
+            digest_of_bytes(f"{key('judge')}{key('Compare.')}A: yes\nB: no".encode()),
+        ),
+        (
+            response_key(key("entrant"), "Why?", seed=7, sample=1),
+            digest_of([key("entrant"), "Why?", 7, 1]),
+        ),
+        (run_key(key("entrant"), "{}"), digest_of([key("entrant"), "{}"])),
+        (scoring_digest(key("judge"), key("rubric")), digest_of([key("judge"), key("rubric")])),
+        (item_digest(["What?", "That"], 1), digest_of(["What?", "That"])),
+        (item_digest(["What?", "That"], 2), digest_of([["What?", "That"], 2])),
+        (batch_key(STREAM, 3, TWO), digest_of(["main", 3, [*TWO]])),
+    ],
+    ids=["query", "response", "run", "scoring", "item", "second item of a content", "batch"],
+)
+def test_a_name_is_the_digest_of_all_that_determines_what_it_names(
+    named: str, expected: str
+) -> None:
+    """Too coarse, it would take one question's answer for another's."""
+    assert named == expected
