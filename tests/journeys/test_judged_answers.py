@@ -18,7 +18,7 @@ from ledger.events.registry import Event
 from ledger.identity import Digest
 from ledger.store import Ledger
 from tests.providers.anthropic.exchange import Fault, Shares
-from tests.providers.anthropic.process import FakeProcess
+from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import FakeOpenAI, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.support.builders.commands import record, write_bank, write_rubric
@@ -83,9 +83,9 @@ def folder(tmp_path: Path, server: FakeOpenAI) -> Path:
 
 
 @pytest.fixture
-def fake() -> Iterator[FakeProcess]:
+def fake() -> Iterator[FakeAnthropic]:
     """Give a provider whose batches end at the second look."""
-    with FakeProcess("--ends-after-retrievals", "2") as fake:
+    with paid.provider(n_looks=2) as fake:
         yield fake
 
 
@@ -104,7 +104,7 @@ def lay_out(folder: Path, server: FakeOpenAI, **judge: str) -> Path:
     return folder
 
 
-def evaluate(folder: Path, fake: FakeProcess, *words: str) -> Ended:
+def evaluate(folder: Path, fake: FakeAnthropic, *words: str) -> Ended:
     """Evaluate, and have the answers scored."""
     return paid.tourney(folder, *EVALUATE, *words, url=fake.url)
 
@@ -134,9 +134,9 @@ def judged(folder: Path) -> dict[str, Any]:
     return {row["entrant"]: row for row in rows if row["metric"] == "judged"}
 
 
-def require_done(folder: Path, fake: FakeProcess, *words: str) -> None:
+def require_done(folder: Path, fake: FakeAnthropic, *words: str) -> None:
     """Run to the end; every answer has a score, and was paid once."""
-    fake.hear_out()
+    paid.hear_out(fake)
     done = evaluate(folder, fake, *words)
 
     assert done.code == 0, done.err
@@ -153,7 +153,7 @@ def require_done(folder: Path, fake: FakeProcess, *words: str) -> None:
 
 @pytest.mark.parametrize("protocol", ["line", "schema"])
 def test_equal_answers_are_scored_once_and_count_for_both(
-    tmp_path: Path, server: FakeOpenAI, fake: FakeProcess, protocol: str
+    tmp_path: Path, server: FakeOpenAI, fake: FakeAnthropic, protocol: str
 ) -> None:
     """The plan says what is owed; the table shows the mean, and the samples the replies."""
     folder = lay_out(tmp_path / "judged", server, judge=f'protocol = "{protocol}"')
@@ -176,7 +176,7 @@ def test_equal_answers_are_scored_once_and_count_for_both(
         assert mean == pytest.approx(sum(own) / N_QUESTIONS)
 
 
-def test_spending_on_scores_is_the_tournaments(folder: Path, fake: FakeProcess) -> None:
+def test_spending_on_scores_is_the_tournaments(folder: Path, fake: FakeAnthropic) -> None:
     """By judge and evaluation; the same bill as the provider's."""
     require_done(folder, fake)
 
@@ -189,7 +189,7 @@ def test_spending_on_scores_is_the_tournaments(folder: Path, fake: FakeProcess) 
     assert {(row["judge"], row["dimension"]) for row in rows} == {(paid.JUDGE, "doses")}
 
 
-def test_a_cap_stops_before_the_next_answer(folder: Path, fake: FakeProcess) -> None:
+def test_a_cap_stops_before_the_next_answer(folder: Path, fake: FakeAnthropic) -> None:
     """What is in flight and what was spent count; the rest is asked under a higher cap."""
     refused = evaluate(folder, fake, "--max-usd", "0.0001")
     n_paid = len(fake.bill().paid)
@@ -211,7 +211,7 @@ def test_a_cap_stops_before_the_next_answer(folder: Path, fake: FakeProcess) -> 
     ids=str,
 )
 def test_killed_on_the_way_scores_are_paid_once(
-    folder: Path, fake: FakeProcess, death: Death
+    folder: Path, fake: FakeAnthropic, death: Death
 ) -> None:
     """The same command run again goes on where the last died."""
     killed = paid.command(folder, *EVALUATE, url=fake.url, death=death).wait()
@@ -220,11 +220,13 @@ def test_killed_on_the_way_scores_are_paid_once(
     require_done(folder, fake)
 
 
-def test_a_batch_of_unknown_fate_is_found_with_its_answers(folder: Path, fake: FakeProcess) -> None:
+def test_a_batch_of_unknown_fate_is_found_with_its_answers(
+    folder: Path, fake: FakeAnthropic
+) -> None:
     """It runs and is billed, and only the provider knows its name."""
     fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=PATIENCE_S))
     process = paid.command(folder, *EVALUATE, url=fake.url)
-    process.until(lambda: len(fake.bill(settle=False, lines=False).batches) == 1)
+    process.until(lambda: len(fake.bill(settle=False).batches) == 1)
     process.kill()
     fake.clear()
 
@@ -235,7 +237,7 @@ def test_a_batch_of_unknown_fate_is_found_with_its_answers(folder: Path, fake: F
     "death", [before(Pool._put, call=6), before(Receipts.receipt, call=4)], ids=str
 )
 def test_killed_while_answers_are_sent_one_by_one(
-    tmp_path: Path, server: FakeOpenAI, fake: FakeProcess, death: Death
+    tmp_path: Path, server: FakeOpenAI, fake: FakeAnthropic, death: Death
 ) -> None:
     """What may have been billed twice is told of, and counts against the cap."""
     folder = lay_out(tmp_path / "judged", server, provider="anthropic")
@@ -252,7 +254,7 @@ def test_killed_while_answers_are_sent_one_by_one(
 
 
 def test_an_unreadable_reply_is_no_score_and_is_asked_again_on_demand(
-    folder: Path, fake: FakeProcess
+    folder: Path, fake: FakeAnthropic
 ) -> None:
     """It was paid for; --retry opens it again, and says nothing of other answers."""
     fake.inject(shares=Shares(unreadable=1.0))
@@ -278,7 +280,7 @@ def test_an_unreadable_reply_is_no_score_and_is_asked_again_on_demand(
 
 
 def test_a_later_entrant_shares_the_scores_of_equal_answers(
-    folder: Path, fake: FakeProcess
+    folder: Path, fake: FakeAnthropic
 ) -> None:
     """Nothing is asked about them again; it is recorded that they are scored."""
     first = evaluate(folder, fake, "--entrant", "small")
@@ -291,7 +293,7 @@ def test_a_later_entrant_shares_the_scores_of_equal_answers(
     assert len(shared.samples) == 1
 
 
-def test_a_redacted_reply_leaves_its_score(folder: Path, fake: FakeProcess) -> None:
+def test_a_redacted_reply_leaves_its_score(folder: Path, fake: FakeAnthropic) -> None:
     """The text is gone for good; nothing is asked again, and verify finds no fault."""
     require_done(folder, fake)
     means = judged(folder)

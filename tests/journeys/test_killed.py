@@ -10,6 +10,7 @@ import signal
 import socket
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from math import fsum
 from pathlib import Path
 from typing import Final
@@ -29,7 +30,7 @@ from ledger.identity import Digest
 from ledger.store import Ledger
 from projections.tournament.matches import planned_responses
 from tests.providers.anthropic.exchange import Fault, Shares
-from tests.providers.anthropic.process import FakeProcess
+from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.command_line import paid
 from tests.support.command_line.killing import held_by, kill
@@ -86,9 +87,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def fake() -> Iterator[FakeProcess]:
+def fake() -> Iterator[FakeAnthropic]:
     """Give a provider whose batches end at the second look."""
-    with FakeProcess("--ends-after-retrievals", "2") as fake:
+    with paid.provider(n_looks=2) as fake:
         yield fake
 
 
@@ -98,15 +99,15 @@ def holds(folder: Path, kind: type[object]) -> bool:
         return any(isinstance(recorded.event, kind) for recorded in ledger.read())
 
 
-def require_killed(folder: Path, fake: FakeProcess, death: Death) -> None:
+def require_killed(folder: Path, fake: FakeAnthropic, death: Death) -> None:
     """Judge, and die on the way."""
     ended = paid.command(folder, *JUDGE, url=fake.url, death=death).wait()
     assert ended.code == -signal.SIGKILL, ended.err
 
 
-def require_done(folder: Path, fake: FakeProcess, *, n_paid: int = N_QUERIES) -> None:
+def require_done(folder: Path, fake: FakeAnthropic, *, n_paid: int = N_QUERIES) -> None:
     """Run to the end; everything has a verdict, and was paid once."""
-    fake.hear_out()
+    paid.hear_out(fake)
     done = paid.tourney(folder, *JUDGE, url=fake.url)
 
     assert done.code == 0, done.err
@@ -117,7 +118,7 @@ def require_done(folder: Path, fake: FakeProcess, *, n_paid: int = N_QUERIES) ->
     assert len(bill.paid) == n_paid
 
 
-def test_killed_before_the_intent(folder: Path, fake: FakeProcess) -> None:
+def test_killed_before_the_intent(folder: Path, fake: FakeAnthropic) -> None:
     """Nothing was sent, and nothing is missing."""
     require_killed(folder, fake, before(fitting_prefix))
 
@@ -125,7 +126,7 @@ def test_killed_before_the_intent(folder: Path, fake: FakeProcess) -> None:
     require_done(folder, fake)
 
 
-def test_killed_after_the_intent_and_before_the_request(folder: Path, fake: FakeProcess) -> None:
+def test_killed_after_the_intent_and_before_the_request(folder: Path, fake: FakeAnthropic) -> None:
     """The plan is on the ledger, and no such batch exists: it is sent anew."""
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         process = paid.command(folder, *JUDGE, url=f"http://127.0.0.1:{deaf.getsockname()[1]}")
@@ -136,12 +137,12 @@ def test_killed_after_the_intent_and_before_the_request(folder: Path, fake: Fake
 
 
 def test_killed_after_the_provider_accepted_and_before_it_answered(
-    folder: Path, fake: FakeProcess
+    folder: Path, fake: FakeAnthropic
 ) -> None:
     """The batch runs, and is billed, and only the provider knows its name: it is found."""
     fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=PATIENCE_S))
     process = paid.command(folder, *JUDGE, url=fake.url)
-    process.until(lambda: len(fake.bill(settle=False, lines=False).batches) == 1)
+    process.until(lambda: len(fake.bill(settle=False).batches) == 1)
     process.kill()
     fake.clear()
 
@@ -150,7 +151,7 @@ def test_killed_after_the_provider_accepted_and_before_it_answered(
 
 def test_killed_while_polling(folder: Path) -> None:
     """The batches are known, and are waited for by whoever comes next."""
-    with FakeProcess("--ends-after-retrievals", "-1") as fake:
+    with paid.provider(n_looks=None) as fake:
         process = paid.command(folder, *JUDGE, url=fake.url)
         process.until(lambda: "batches.retrieve" in endpoints(fake))
         process.kill()
@@ -159,7 +160,7 @@ def test_killed_while_polling(folder: Path) -> None:
         require_done(folder, fake)
 
 
-def test_killed_in_the_middle_of_the_results(folder: Path, fake: FakeProcess) -> None:
+def test_killed_in_the_middle_of_the_results(folder: Path, fake: FakeAnthropic) -> None:
     """What was read is kept, and the rest is read again at no cost."""
     death = before(AnthropicBatches.results, call=N_QUERIES // 2)
     require_killed(folder, fake, death)
@@ -168,7 +169,7 @@ def test_killed_in_the_middle_of_the_results(folder: Path, fake: FakeProcess) ->
     require_done(folder, fake)
 
 
-def test_killed_before_the_last_commit(folder: Path, fake: FakeProcess) -> None:
+def test_killed_before_the_last_commit(folder: Path, fake: FakeAnthropic) -> None:
     """All results are read, and the last are not on the ledger."""
     require_killed(folder, fake, before(Receipts.receipt, call=N_QUERIES))
 
@@ -176,9 +177,9 @@ def test_killed_before_the_last_commit(folder: Path, fake: FakeProcess) -> None:
     require_done(folder, fake)
 
 
-def endpoints(fake: FakeProcess) -> list[str | None]:
+def endpoints(fake: FakeAnthropic) -> list[str | None]:
     """Return what the provider was asked for."""
-    return [call.endpoint for call in fake.bill(settle=False, lines=False).calls]
+    return [call.endpoint for call in fake.bill(settle=False).calls]
 
 
 def fault(endpoint: str, kind: str, **more: float) -> Fault:
@@ -213,7 +214,7 @@ def by_night(endpoint: str, kind: str) -> object:
     ids=lambda trouble: f"{trouble.endpoint}-{trouble.kind}",
 )
 def test_trouble_with_the_provider_costs_nothing_twice(
-    folder: Path, fake: FakeProcess, trouble: Fault
+    folder: Path, fake: FakeAnthropic, trouble: Fault
 ) -> None:
     """Whether one command gets over it or the next one does."""
     fake.inject(trouble)
@@ -224,7 +225,7 @@ def test_trouble_with_the_provider_costs_nothing_twice(
 
 
 def test_failures_by_reason_are_counted_and_asked_again_where_it_can_help(
-    folder: Path, fake: FakeProcess
+    folder: Path, fake: FakeAnthropic
 ) -> None:
     """Some for each reason; what was paid for in vain is on the ledger too."""
     share = 0.1
@@ -263,7 +264,7 @@ def failures_in(folder: Path) -> dict[Digest, list[str]]:
 
 @pytest.mark.parametrize("n_kills", [3, pytest.param(50, marks=pytest.mark.nightly)])
 def test_killed_at_random_steps_a_judge_is_paid_once(
-    tmp_path: Path, fake: FakeProcess, monkeypatch: pytest.MonkeyPatch, n_kills: int
+    tmp_path: Path, fake: FakeAnthropic, monkeypatch: pytest.MonkeyPatch, n_kills: int
 ) -> None:
     """Whatever the step, the ledger and the bill agree in the end."""
     monkeypatch.setenv(MOST_QUERIES, "4")
@@ -272,7 +273,7 @@ def test_killed_at_random_steps_a_judge_is_paid_once(
     for name, text in paid.environment(fake.url).items():
         monkeypatch.setenv(name, text)
 
-    kill(folder, *JUDGE, n_kills=n_kills, furthest=150, after_each=fake.hear_out)
+    kill(folder, *JUDGE, n_kills=n_kills, furthest=150, after_each=partial(paid.hear_out, fake))
 
     require_done(folder, fake)
 
@@ -303,7 +304,7 @@ def perhaps_billed(folder: Path) -> Counter[Digest]:
 
 @pytest.mark.parametrize("death", direct_kills(1200), ids=str)
 def test_killed_while_queries_are_sent_one_by_one(
-    folder: Path, fake: FakeProcess, death: Death
+    folder: Path, fake: FakeAnthropic, death: Death
 ) -> None:
     """What is billed twice is told of: at most the eight requests that were under way."""
     killed = paid.command(folder, *DIRECT, url=fake.url, death=death).wait()
@@ -331,7 +332,7 @@ def test_killed_while_queries_are_sent_one_by_one(
     ids=str,
 )
 def test_killed_under_a_cap_a_judges_bill_stays_below_it(
-    folder: Path, fake: FakeProcess, death: Death
+    folder: Path, fake: FakeAnthropic, death: Death
 ) -> None:
     """What was under way at the kill counts at its worst, also for the next command."""
     capped = (*DIRECT, "--max-usd", "2.5")  # for 72 queries of at most $0.115

@@ -8,69 +8,16 @@ from typing import Any, Final
 
 import pytest
 
-from ledger.store import Ledger
 from projections.tournament.matches import PlannedResponse
 from tests.providers.anthropic.exchange import Fault, Shares
-from tests.providers.anthropic.process import FakeProcess
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI
 from tests.support.command_line import paid
 from tests.support.command_line.paid import tourney
-from tests.support.command_line.warm import Ended
-
-DIRECT: Final = ("apply", "judge", "--yes", "--provider", "anthropic")
-
-
-@pytest.fixture
-def fake_in_thread() -> Iterator[FakeAnthropic]:
-    """Give a provider whose batches end at the first look."""
-    with FakeAnthropic() as fake:
-        yield fake
-
-
-@pytest.fixture
-def folder_of_one_prompt(tmp_path: Path) -> Path:
-    """Give a tournament of one prompt, answered by four entrants: 36 queries."""
-    place = paid.lay_out(tmp_path / "paid", n_prompts=1, judge={"cache": "off"})
-    paid.record_responses(place)
-    return place
-
-
-def test_requests_that_are_billed_and_cut_off_stay_below_the_cap(
-    folder_of_one_prompt: Path, fake_in_thread: FakeAnthropic
-) -> None:
-    """Nothing of them is on record but that they may have been billed, and each command asks."""
-    fake_in_thread.inject(Fault(endpoint="messages", kind="cut_after", n=100))
-
-    first = paid.tourney(folder_of_one_prompt, *DIRECT, "--max-usd", "0.7", url=fake_in_thread.url)
-    n_billed = len(fake_in_thread.bill().paid)
-    second = paid.tourney(folder_of_one_prompt, *DIRECT, "--max-usd", "0.7", url=fake_in_thread.url)
-
-    assert (first.code, second.code) == (5, 5), first.err + second.err
-    assert "the cap is $0.7000: " in second.err
-    assert "perhaps billed, and the next request may cost" in second.err
-    assert len(fake_in_thread.bill().paid) == n_billed < 36
-
-
-def test_adopting_a_batch_that_nobody_knows_is_a_usage_error(
-    folder_of_one_prompt: Path, fake_in_thread: FakeAnthropic
-) -> None:
-    """A typing error: there is nothing to try again, and nothing to give up."""
-    sent = paid.tourney(
-        folder_of_one_prompt, "apply", "judge", "--yes", "--limit", "2", url=fake_in_thread.url
-    )
-    assert sent.code == 0, sent.err
-
-    done = paid.tourney(folder_of_one_prompt, "batch", "wait", "nobody", url=fake_in_thread.url)
-
-    assert done.code == 2, done.err
-    assert "'nobody'" in done.err
-    assert "recorded here: msgbatch_" in done.err
-    assert "forget" not in done.err
-
 
 N_QUERIES_OF_ONE_PROMPT: Final = 36  # one prompt, 3 dimensions, 6 pairs, both orders
 JUDGE: Final = ("apply", "judge", "--yes")
+DIRECT: Final = (*JUDGE, "--provider", "anthropic")
 PILOT: Final = "claude-sonnet-5-5"
 
 SERVED: Final = """
@@ -87,9 +34,9 @@ size = 1
 
 
 @pytest.fixture
-def waiting_fake() -> Iterator[FakeProcess]:
+def waiting_fake() -> Iterator[FakeAnthropic]:
     """Give a provider whose batches end when they are told to."""
-    with FakeProcess("--ends-after-retrievals", "-1") as fake:
+    with paid.provider(n_looks=None) as fake:
         yield fake
 
 
@@ -116,7 +63,7 @@ def add(folder: Path, tables: str) -> None:
         settings.write(tables)
 
 
-def fields(folder: Path, fake: FakeProcess, *words: str) -> dict[str, Any]:
+def fields(folder: Path, fake: FakeAnthropic, *words: str) -> dict[str, Any]:
     """Return what a command says as data."""
     done = tourney(folder, *words, "--json", url=fake.url)
     assert done.code == 0, done.err
@@ -125,7 +72,7 @@ def fields(folder: Path, fake: FakeProcess, *words: str) -> dict[str, Any]:
 
 
 def test_a_cap_on_generation_counts_the_batches_in_flight(
-    priced_folder: Path, waiting_fake: FakeProcess, server: FakeOpenAI
+    priced_folder: Path, waiting_fake: FakeAnthropic, server: FakeOpenAI
 ) -> None:
     """They are as good as paid; when they have ended, only what they did cost is gone."""
     sent = tourney(priced_folder, *JUDGE, "--no-wait", url=waiting_fake.url)
@@ -147,7 +94,7 @@ def test_a_cap_on_generation_counts_the_batches_in_flight(
 
 
 def test_a_judge_without_a_price_is_found_out_before_a_capped_run_generates(
-    priced_folder: Path, waiting_fake: FakeProcess, server: FakeOpenAI
+    priced_folder: Path, waiting_fake: FakeAnthropic, server: FakeOpenAI
 ) -> None:
     """The responses would be paid for, and then nobody could judge them."""
     text = (priced_folder / "tournament.toml").read_text(encoding="utf-8")
@@ -164,7 +111,7 @@ def test_a_judge_without_a_price_is_found_out_before_a_capped_run_generates(
 
 
 def test_a_server_that_tells_no_tokens_is_kept_below_the_cap(
-    priced_folder: Path, waiting_fake: FakeProcess, server: FakeOpenAI
+    priced_folder: Path, waiting_fake: FakeAnthropic, server: FakeOpenAI
 ) -> None:
     """Each of its replies counts at its worst; as nothing, all 36 would have been sent."""
     server.traffic.tells_usage = False
@@ -183,86 +130,69 @@ def test_a_server_that_tells_no_tokens_is_kept_below_the_cap(
     assert 0.2 < total["maybe_usd"] <= 0.3
 
 
-def test_a_pilots_batch_that_the_headline_receives_is_decided(
-    priced_folder: Path, waiting_fake: FakeProcess
+def test_requests_that_are_billed_and_cut_off_stay_below_the_cap(
+    priced_folder: Path, fake: FakeAnthropic
 ) -> None:
-    """Nothing else says that its pairs are pending: no query is owed."""
+    """Nothing of them is on record but that they may have been billed, and each command asks."""
+    fake.inject(Fault(endpoint="messages", kind="cut_after", n=100))
+
+    first = tourney(priced_folder, *DIRECT, "--max-usd", "0.7", url=fake.url)
+    n_billed = len(fake.bill().paid)
+    second = tourney(priced_folder, *DIRECT, "--max-usd", "0.7", url=fake.url)
+
+    assert (first.code, second.code) == (5, 5), first.err + second.err
+    assert "the cap is $0.7000: " in second.err
+    assert "perhaps billed, and the next request may cost" in second.err
+    assert len(fake.bill().paid) == n_billed < N_QUERIES_OF_ONE_PROMPT
+
+
+def test_a_pilots_batch_is_told_of_holds_up_nobody_and_is_decided_when_it_is_received(
+    priced_folder: Path, waiting_fake: FakeAnthropic
+) -> None:
+    """By the headline, too: nothing else would say that its pairs are pending."""
     add(priced_folder, PILOT_OF_ONE)
     sent = tourney(priced_folder, *JUDGE, "--mode", "pilot", "--no-wait", url=waiting_fake.url)
+    done = tourney(priced_folder, *DIRECT, url=waiting_fake.url)
     waiting_fake.end_batches()
 
     received = tourney(priced_folder, *JUDGE, "--no-wait", url=waiting_fake.url)
 
-    assert (sent.code, received.code) == (7, 7), received.err
+    assert (sent.code, done.code, received.code) == (7, 0, 0), done.err + received.err
+    assert f"a batch to '{PILOT}' is in flight" in done.err
     accounts = fields(priced_folder, waiting_fake, "status", "--judge", PILOT)["accounts"]
     assert [each["pending"] for each in accounts.values()] == [0, 0, 0]
 
 
-def test_a_batch_in_flight_is_not_forgotten_when_its_judge_is_asked_one_by_one(
-    priced_folder: Path, waiting_fake: FakeProcess
+def test_a_batch_in_flight_is_not_forgotten_by_whoever_comes_next(
+    priced_folder: Path, waiting_fake: FakeAnthropic
 ) -> None:
-    """That 0 queries were open would read as if all were done."""
+    """Asked one by one, published, or for another tournament, all pairs are still pending."""
+    settings = priced_folder / "tournament.toml"
+    text = settings.read_text(encoding="utf-8")
     sent = tourney(priced_folder, *JUDGE, "--no-wait", url=waiting_fake.url)
 
-    direct = tourney(priced_folder, *JUDGE, "--provider", "anthropic", url=waiting_fake.url)
+    direct = tourney(priced_folder, *DIRECT, url=waiting_fake.url)
+    settings.write_text(text.replace('"anthropic-batch"', '"anthropic"'), encoding="utf-8")
+    run = tourney(priced_folder, "run", "--yes", "--allow-gaps", url=waiting_fake.url)
+    settings.write_text(text.replace('id = "paid"', 'id = "second"'), encoding="utf-8")
+    paid.record_responses(priced_folder)
+    second = tourney(priced_folder, *JUDGE, url=waiting_fake.url)
+    settings.write_text(text, encoding="utf-8")
     waiting_fake.end_batches()
     waited = tourney(priced_folder, "batch", "wait", url=waiting_fake.url)
-    done = tourney(priced_folder, *JUDGE, "--provider", "anthropic", url=waiting_fake.url)
+    done = tourney(priced_folder, *DIRECT, url=waiting_fake.url)
 
-    assert (sent.code, direct.code, waited.code, done.code) == (7, 7, 0, 0), done.err
-    assert f"{N_QUERIES_OF_ONE_PROMPT} queries to 'claude-opus-5-5' in batches" in direct.err
+    assert [each.code for each in (sent, direct, run, second, waited, done)] == [7, 7, 7, 7, 0, 0]
+    for each in (direct, run):
+        assert f"{N_QUERIES_OF_ONE_PROMPT} queries to 'claude-opus-5-5' in batches" in each.err
     assert "`tourney batch wait` receives" in direct.err
+    assert not (priced_folder / "runs").exists()
+    assert "receive them with the settings of tournament 'paid'" in second.err
     assert len(waiting_fake.bill().paid) == N_QUERIES_OF_ONE_PROMPT
 
 
-def test_a_judge_of_whom_nothing_is_in_flight_is_done_when_it_is_done(
-    priced_folder: Path, waiting_fake: FakeProcess
-) -> None:
-    """The pilot's batch is told of, and holds up nobody else."""
-    add(priced_folder, PILOT_OF_ONE)
-    tourney(priced_folder, *JUDGE, "--mode", "pilot", "--no-wait", url=waiting_fake.url)
-
-    done = tourney(priced_folder, *JUDGE, "--provider", "anthropic", url=waiting_fake.url)
-
-    assert done.code == 0, done.err
-    assert f"a batch to '{PILOT}' is in flight" in done.err
-
-
-def test_a_run_publishes_nothing_while_its_judge_is_asked_by_a_batch(
-    priced_folder: Path, waiting_fake: FakeProcess
-) -> None:
-    """A headline of pairs that are on their way would look like one with gaps."""
-    tourney(priced_folder, *JUDGE, "--no-wait", url=waiting_fake.url)
-    settings = priced_folder / "tournament.toml"
-    text = settings.read_text(encoding="utf-8").replace('"anthropic-batch"', '"anthropic"')
-    settings.write_text(text, encoding="utf-8")
-
-    done = tourney(priced_folder, "run", "--yes", "--allow-gaps", url=waiting_fake.url)
-
-    assert done.code == 7, done.err
-    assert f"{N_QUERIES_OF_ONE_PROMPT} queries to 'claude-opus-5-5' in batches" in done.err
-    assert "published" not in done.err
-    assert not (priced_folder / "runs").exists()
-
-
-def test_what_another_tournament_has_in_flight_is_not_done(
-    priced_folder: Path, waiting_fake: FakeProcess
-) -> None:
-    """All pairs are pending, and nothing else says so."""
-    tourney(priced_folder, *JUDGE, "--no-wait", url=waiting_fake.url)
-    settings = priced_folder / "tournament.toml"
-    text = settings.read_text(encoding="utf-8").replace('id = "paid"', 'id = "second"')
-    settings.write_text(text, encoding="utf-8")
-    paid.record_responses(priced_folder)
-
-    done = tourney(priced_folder, *JUDGE, url=waiting_fake.url)
-
-    assert done.code == 7, done.err
-    assert "receive them with the settings of tournament 'paid'" in done.err
-
-
 def test_a_refusal_names_the_cap_that_was_said(
-    priced_folder: Path, waiting_fake: FakeProcess, server: FakeOpenAI
+    priced_folder: Path, waiting_fake: FakeAnthropic, server: FakeOpenAI
 ) -> None:
     """What entrants took is told as spent: nobody set what is left of a cap."""
     dear = PRICES.replace("input = 2.0", "input = 2000.0").replace("= 10.0", "= 10000.0")
@@ -286,9 +216,9 @@ _PILOT: Final = {"factuality": 192, "calibration": 300, "clinical_utility": 300}
 
 
 @pytest.fixture
-def fake() -> Iterator[FakeProcess]:
+def fake() -> Iterator[FakeAnthropic]:
     """Give a provider whose batches end at the first look."""
-    with FakeProcess() as fake:
+    with paid.provider() as fake:
         yield fake
 
 
@@ -306,13 +236,7 @@ def matches_by_dimension(run: Path) -> dict[str, int]:
     return dict(Counter(json.loads(line)["dimension"] for line in lines))
 
 
-def head_of(folder: Path) -> object:
-    """Return what names the ledger's history."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        return ledger.head
-
-
-def owed(folder: Path, fake: FakeProcess, *words: str) -> dict[str, int]:
+def owed(folder: Path, fake: FakeAnthropic, *words: str) -> dict[str, int]:
     """Return how many queries each dimension owes, as `plan judge` says."""
     done = tourney(folder, "plan", "judge", "--json", *words, url=fake.url)
     assert done.code == 0, done.err
@@ -321,7 +245,7 @@ def owed(folder: Path, fake: FakeProcess, *words: str) -> dict[str, int]:
 
 
 def test_pilot_and_headline_ask_what_the_customers_scripts_ask(
-    tmp_path: Path, fake: FakeProcess
+    tmp_path: Path, fake: FakeAnthropic
 ) -> None:
     """The counts are those of the published protocol, and every artifact is written."""
     folder = paid.lay_out(tmp_path / "paid")
@@ -347,48 +271,38 @@ def test_pilot_and_headline_ask_what_the_customers_scripts_ask(
     paid.require_paid_as_recorded(folder, fake.bill())
 
 
-def test_renaming_reordering_and_another_tournament_owe_nothing(
-    folder: Path, fake: FakeProcess
+def test_a_question_is_paid_for_once_however_and_under_whatever_name_it_is_asked(
+    folder: Path, fake: FakeAnthropic
 ) -> None:
-    """A question is named by its content: names and order are not content."""
-    assert tourney(folder, "apply", "judge", "--yes", url=fake.url).code == 0
+    """It is named by its content, and that is all: a corrected gold answer asks its own again."""
+    plan = planned(folder, fake)
+    assert tourney(folder, *DIRECT, "--limit", "10", url=fake.url).code == 0
+    n_direct = len(fake.bill().paid)
+    assert tourney(folder, *JUDGE, url=fake.url).code == 0
+
+    assert n_direct == 10
+    assert len(fake.bill().paid) == len(paid.verdicts_in(folder)) == N_QUERIES
+    assert plan["is_measured"] is False
+    assert spent(folder, fake) < plan["worst_usd"]
+
+    settings = folder / "tournament.toml"
+    before = settings.read_text(encoding="utf-8")
     renamed = [("baseline", "base"), *((name, name) for name in reversed(paid.ENTRANTS[1:]))]
     text = paid.settings(entrants=tuple(renamed)).replace('id = "paid"', 'id = "another"')
-    (folder / "tournament.toml").write_text(text, encoding="utf-8")
-
+    settings.write_text(text, encoding="utf-8")
     assert set(owed(folder, fake).values()) == {0}
     assert tourney(folder, "apply", "judge", url=fake.url).code == 0
     assert len(fake.bill().paid) == N_QUERIES
 
-
-def test_a_corrected_gold_answer_owes_its_own_factuality_queries_only(
-    folder: Path, fake: FakeProcess
-) -> None:
-    """Both orders of its six pairs; nothing else was judged by it."""
-    assert tourney(folder, "apply", "judge", "--yes", url=fake.url).code == 0
+    settings.write_text(before, encoding="utf-8")
     bank = folder / "bank.jsonl"
     first, *others = bank.read_text(encoding="utf-8").splitlines()
     corrected = {**json.loads(first), "gold_answer": "quite another"}
     bank.write_text("\n".join([json.dumps(corrected), *others]) + "\n", encoding="utf-8")
-
     assert owed(folder, fake) == {"factuality": 12, "calibration": 0, "clinical_utility": 0}
 
 
-def test_the_sync_provider_pays_once_for_the_same_questions(
-    folder: Path, fake: FakeProcess
-) -> None:
-    """What was asked directly is not asked in a batch again."""
-    direct = ("apply", "judge", "--yes", "--provider", "anthropic")
-    assert tourney(folder, *direct, "--limit", "10", url=fake.url).code == 0
-    n_direct = len(fake.bill().paid)
-    assert tourney(folder, "apply", "judge", "--yes", url=fake.url).code == 0
-
-    assert n_direct == 10
-    assert len(fake.bill().paid) == N_QUERIES
-    assert len(paid.verdicts_in(folder)) == N_QUERIES
-
-
-def test_after_a_pilot_the_estimate_is_near_the_bill(tmp_path: Path, fake: FakeProcess) -> None:
+def test_after_a_pilot_the_estimate_is_near_the_bill(tmp_path: Path, fake: FakeAnthropic) -> None:
     """Within a tenth: what a plan says is what one agrees to."""
     one_model = {"pilot_model": "claude-opus-5-5", "cache": "off"}
     folder = paid.lay_out(tmp_path / "paid", n_prompts=60, judge=one_model)
@@ -408,7 +322,7 @@ def test_after_a_pilot_the_estimate_is_near_the_bill(tmp_path: Path, fake: FakeP
 
 @pytest.mark.nightly
 def test_a_pilot_by_another_model_and_a_few_of_the_headlines_replies_are_near_the_bill(
-    tmp_path: Path, fake: FakeProcess
+    tmp_path: Path, fake: FakeAnthropic
 ) -> None:
     """What another model thinks before it writes shows in its own replies only."""
     folder = paid.lay_out(tmp_path / "paid", n_prompts=60)
@@ -428,16 +342,7 @@ def test_a_pilot_by_another_model_and_a_few_of_the_headlines_replies_are_near_th
     assert plan["expected_usd"] == pytest.approx(spent(folder, fake) - before, rel=0.1)
 
 
-def test_the_worst_case_is_not_exceeded_before_any_pilot(folder: Path, fake: FakeProcess) -> None:
-    """Nothing is known yet, so the plan says that it guesses, and bounds its guess."""
-    plan = planned(folder, fake)
-    assert tourney(folder, "apply", "judge", "--yes", url=fake.url).code == 0
-
-    assert plan["is_measured"] is False
-    assert spent(folder, fake) < plan["worst_usd"]
-
-
-def planned(folder: Path, fake: FakeProcess) -> dict[str, Any]:
+def planned(folder: Path, fake: FakeAnthropic) -> dict[str, Any]:
     """Return what `plan judge` says of the money, asked as the settings say."""
     done = tourney(folder, "plan", "judge", "--json", url=fake.url)
     assert done.code == 0, done.err
@@ -446,49 +351,40 @@ def planned(folder: Path, fake: FakeProcess) -> dict[str, Any]:
     return {**cost, **chosen}
 
 
-def spent(folder: Path, fake: FakeProcess) -> float:
+def spent(folder: Path, fake: FakeAnthropic) -> float:
     """Return the dollars that `project spend` adds up."""
     done = tourney(folder, "project", "spend", "--json", url=fake.url)
     assert done.code == 0, done.err
     return float(json.loads(done.out)["total"]["usd"])
 
 
-def refused(folder: Path, fake: FakeProcess, *words: str, **more: str) -> Ended:
-    """Run a command that must send nothing."""
-    n_posts = len(fake.bill().posts)
-    done = tourney(folder, *words, url=fake.url, **more)
-    assert len(fake.bill().posts) == n_posts
-    return done
+@pytest.mark.parametrize(
+    ("options", "more", "code", "said"),
+    [
+        ("--yes --max-usd 0.01", {}, 5, "$0.01"),
+        ("--yes --max-usd 9", {"TOURNEY_JUDGE_MAX_USD": "0.01"}, 5, "$0.01"),
+        ("", {}, 5, "--yes"),
+        ("--yes", {"ANTHROPIC_API_KEY": ""}, 4, "ANTHROPIC_API_KEY"),
+    ],
+    ids=["a cap", "a lower cap in the settings", "no terminal to agree at", "no key"],
+)
+def test_what_nobody_agreed_to_or_can_be_paid_is_not_sent(
+    priced_folder: Path,
+    fake: FakeAnthropic,
+    options: str,
+    more: dict[str, str],
+    code: int,
+    said: str,
+) -> None:
+    """Before anything is asked, and with the remedy."""
+    done = tourney(priced_folder, "apply", "judge", *options.split(), url=fake.url, **more)
+
+    assert done.code == code
+    assert said in done.err
+    assert not fake.bill().posts
 
 
-def test_a_cap_below_the_estimate_sends_nothing(folder: Path, fake: FakeProcess) -> None:
-    """--yes does not lift it, nor does a higher cap in the other place."""
-    done = refused(folder, fake, "apply", "judge", "--yes", "--max-usd", "0.01")
-    by_settings = refused(
-        folder, fake, "apply", "judge", "--yes", "--max-usd", "9", TOURNEY_JUDGE_MAX_USD="0.01"
-    )
-
-    assert (done.code, by_settings.code) == (5, 5)
-    assert "$0.01" in done.err
-
-
-def test_without_a_terminal_nobody_agrees(folder: Path, fake: FakeProcess) -> None:
-    """It ends at once, and says how to agree beforehand."""
-    done = refused(folder, fake, "apply", "judge")
-
-    assert done.code == 5
-    assert "--yes" in done.err
-
-
-def test_without_a_key_the_remedy_is_said(folder: Path, fake: FakeProcess) -> None:
-    """Before anything is asked or sent."""
-    done = refused(folder, fake, "apply", "judge", "--yes", ANTHROPIC_API_KEY="")
-
-    assert done.code == 4
-    assert "ANTHROPIC_API_KEY" in done.err
-
-
-def test_a_key_is_nowhere(folder: Path, fake: FakeProcess) -> None:
+def test_a_key_is_nowhere(folder: Path, fake: FakeAnthropic) -> None:
     """Neither in the ledger, nor in what was written or said, nor in a traceback."""
     runs = [
         tourney(folder, "run", "--yes", url=fake.url),
@@ -514,7 +410,7 @@ HOSTILE: Final = (
 )
 
 
-def test_hostile_responses_are_judged_stored_and_shown(tmp_path: Path, fake: FakeProcess) -> None:
+def test_hostile_responses_are_judged_stored_and_shown(tmp_path: Path, fake: FakeAnthropic) -> None:
     """Text that models wrote is data wherever it goes."""
     folder = paid.lay_out(tmp_path / "paid", n_prompts=2)
 
@@ -535,8 +431,9 @@ def test_hostile_responses_are_judged_stored_and_shown(tmp_path: Path, fake: Fak
 
 def test_batches_are_listed_waited_for_and_cancelled(folder: Path) -> None:
     """Money in flight can be seen, left alone, and stopped."""
-    with FakeProcess("--ends-after-retrievals", "-1") as fake:
+    with paid.provider(n_looks=None) as fake:
         sent = tourney(folder, "apply", "judge", "--yes", "--no-wait", url=fake.url)
+        nobody = tourney(folder, "batch", "wait", "nobody", url=fake.url)
         listed = json.loads(tourney(folder, "batch", "list", "--json", url=fake.url).out)
         (row,) = listed["rows"]
         standing = tourney(folder, "status", url=fake.url)
@@ -546,6 +443,9 @@ def test_batches_are_listed_waited_for_and_cancelled(folder: Path) -> None:
         after = json.loads(tourney(folder, "batch", "list", "--json", url=fake.url).out)
 
     assert (sent.code, stopped.code, waited.code) == (7, 0, 0), stopped.err + waited.err
+    assert nobody.code == 2, nobody.err
+    assert "'nobody'" in nobody.err
+    assert "recorded here: msgbatch_" in nobody.err
     assert (row["status"], row["n_queries"]) == ("in flight", N_QUERIES)
     assert f"{N_QUERIES} queries to claude-opus-5-5 are in flight" in standing.out
     assert after["rows"][0]["status"] == "ended"
@@ -555,7 +455,7 @@ def test_batches_are_listed_waited_for_and_cancelled(folder: Path) -> None:
 def test_a_run_need_not_wait_for_its_batches(folder: Path) -> None:
     """Each time it receives what has ended and sends what is open; the last time it publishes."""
     run = ("run", "--yes", "--no-wait")
-    with FakeProcess("--ends-after-retrievals", "-1") as fake:
+    with paid.provider(n_looks=None) as fake:
         sent = tourney(folder, *run, url=fake.url)
         waiting = tourney(folder, *run, url=fake.url)
         fake.end_batches()
@@ -570,7 +470,7 @@ def test_a_run_need_not_wait_for_its_batches(folder: Path) -> None:
 def test_without_waiting_what_failed_in_a_batch_is_sent_again(folder: Path) -> None:
     """And the command says that work is in flight, until it is done."""
     judge = ("apply", "judge", "--yes", "--no-wait")
-    with FakeProcess("--ends-after-retrievals", "-1") as fake:
+    with paid.provider(n_looks=None) as fake:
         fake.inject(shares=Shares(errored=0.1, first_attempts_only=True))
         sent = tourney(folder, *judge, url=fake.url)
         fake.end_batches()

@@ -52,6 +52,16 @@ provider = "endpoint"
 base_url = "http://127.0.0.1:9/v1"
 model = "llama"
 """
+OWN_PRICES = """\
+date = {}
+batch_factor = 1
+cache_write_5m_factor = 1
+cache_write_1h_factor = 1
+[[models]]
+id = "llama"
+input = 0.5
+output = 0.7
+"""
 USED = Usage(n_input=100, n_output=200, n_cache_read=900)
 
 
@@ -91,93 +101,60 @@ def judge_one(folder: Path) -> OpenQuery:
 
 
 def test_a_plan_tells_what_judging_would_cost_in_every_way(tourney: Tourney) -> None:
-    """No key is needed, nothing is sent, and the estimate is marked as one."""
+    """No key is needed, nothing is sent; another model has another price, or a question mark."""
     plan = fields(tourney("plan", "judge", "--json"))
+    pilot = fields(tourney("plan", "judge", "--judge", "claude-sonnet-5-5", "--json"))
+    unpriced = fields(tourney("plan", "judge", "--judge", "mine", "--json"))
+    words = tourney("plan", "judge", "--judge", "mine").stdout
 
     cost = plan["cost"]
     assert plan["n_owed"] == 4
     assert (cost["model"], cost["is_measured"], cost["cap_usd"]) == ("claude-opus-5-5", False, 3.0)
     assert len(cost["ways"]) == 4
     assert all(0 < way["expected_usd"] < way["worst_usd"] for way in cost["ways"])
-
-
-def test_a_plan_of_a_pilot_is_for_the_pilots_judge(tourney: Tourney) -> None:
-    """Another model has another price."""
-    plan = fields(tourney("plan", "judge", "--judge", "claude-sonnet-5-5", "--json"))
-
-    assert plan["cost"]["model"] == "claude-sonnet-5-5"
-
-
-def test_a_juror_without_a_price_costs_a_question_mark(tourney: Tourney) -> None:
-    """In data it is null, in words `$?`; nowhere is it $0."""
-    plan = fields(tourney("plan", "judge", "--judge", "mine", "--json"))
-    words = tourney("plan", "judge", "--judge", "mine").stdout
-
-    assert [way["expected_usd"] for way in plan["cost"]["ways"]] == [None]
+    assert pilot["cost"]["model"] == "claude-sonnet-5-5"
+    assert [way["expected_usd"] for way in unpriced["cost"]["ways"]] == [None]
     assert "one by one, no cache (as set): $?, at worst $?" in words
     assert "llama has no price" in words
-
-
-def test_a_judge_that_is_not_on_the_panel_is_named(tourney: Tourney) -> None:
-    """A misspelt name must not plan another judge's work."""
-    done = tourney("plan", "judge", "--judge", "nobody")
-
-    assert done.returncode == 2
-    assert "--judge 'nobody' is not on the panel: claude-opus-5-5" in done.stderr
-
-
-def test_counting_tokens_needs_a_key(tourney: Tourney, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It asks the provider, if only to count; without a key that is said at once."""
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-
-    done = tourney("plan", "judge", "--count-tokens")
-
-    assert done.returncode == 4
-    assert "ANTHROPIC_API_KEY" in done.stderr
-
-
-def test_a_plan_exits_9_where_work_is_owed(tourney: Tourney) -> None:
-    """Scripts ask by exit code."""
     assert tourney("plan", "judge", "--exit-code").returncode == 9
 
 
-def test_a_reply_on_record_makes_a_plan_a_measurement(folder: Path, tourney: Tourney) -> None:
-    """From the first reply on, tokens are no guess, and what was spent counts."""
-    judge_one(folder)
+def test_a_plan_that_cannot_be_made_is_refused(
+    tourney: Tourney, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A misspelt name must not plan another judge's work; counting tokens asks the provider."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
 
-    cost = fields(tourney("plan", "judge", "--json"))["cost"]
+    nobody = tourney("plan", "judge", "--judge", "nobody")
+    keyless = tourney("plan", "judge", "--count-tokens")
 
-    assert (cost["basis"], cost["is_measured"]) == ("replies", True)
-    assert cost["spent_usd"] == pytest.approx(4_580e-6)
+    assert (nobody.returncode, keyless.returncode) == (2, 4)
+    assert "--judge 'nobody' is not on the panel: claude-opus-5-5" in nobody.stderr
+    assert "ANTHROPIC_API_KEY" in keyless.stderr
 
 
-def test_what_was_spent_is_read_from_the_ledger(folder: Path, tourney: Tourney) -> None:
-    """A verdict of 100*4 + 900*0.2 + 200*20 millionths."""
+def test_what_was_spent_is_read_from_the_ledger_and_makes_a_plan_a_measurement(
+    folder: Path, tourney: Tourney
+) -> None:
+    """A verdict of 100*4 + 900*0.2 + 200*20 millionths; options narrow it as everywhere."""
     judge_one(folder)
 
     spend = fields(tourney("project", "spend", "--json"))
+    cost = fields(tourney("plan", "judge", "--json"))["cost"]
 
     (row,) = spend["rows"]
     assert (row["judge"], row["dimension"]) == ("claude-opus-5-5", "factuality")
     assert row["usd"] == spend["total"]["usd"] == pytest.approx(4_580e-6)
     assert row["n_cache_read"] == 900
-
-
-@pytest.mark.parametrize("option", [("--judge", "mine"), ("--as-of", "12")])
-def test_spending_may_be_narrowed(folder: Path, tourney: Tourney, option: tuple[str, str]) -> None:
-    """Options mean here what they mean wherever they apply."""
-    judge_one(folder)
-
-    assert fields(tourney("project", "spend", *option, "--json"))["rows"] == []
-
-
-def test_spending_on_one_dimension_is_all_of_it(folder: Path, tourney: Tourney) -> None:
-    """There is only one."""
-    judge_one(folder)
-
-    spend = fields(tourney("project", "spend", "--dimension", "factuality", "--json"))
-
-    assert len(spend["rows"]) == 1
+    assert (cost["basis"], cost["is_measured"]) == ("replies", True)
+    assert cost["spent_usd"] == pytest.approx(4_580e-6)
+    for words, n_rows in (
+        ("--judge mine", 0),
+        ("--as-of 12", 0),
+        ("--dimension factuality", 1),
+    ):
+        narrowed = fields(tourney("project", "spend", *words.split(), "--json"))["rows"]
+        assert len(narrowed) == n_rows, words
 
 
 def test_prices_are_printed_without_a_tournament(tmp_path: Path) -> None:
@@ -188,35 +165,22 @@ def test_prices_are_printed_without_a_tournament(tmp_path: Path) -> None:
     assert {row["source"] for row in prices["rows"]} == {"shipped prices of 2026-10-07"}
 
 
-def test_a_plan_by_old_prices_warns(folder: Path, tourney: Tourney) -> None:
-    """Prices that nobody has looked at for 60 days may well be others by now."""
-    (folder / "mine.toml").write_text(
-        "date = 2020-01-01\nbatch_factor = 1\ncache_write_5m_factor = 1\n"
-        'cache_write_1h_factor = 1\n[[models]]\nid = "llama"\ninput = 0.5\noutput = 0.7\n',
-        encoding="utf-8",
-    )
+def test_a_users_own_prices_stand_first_and_warn_once_they_are_old(
+    folder: Path, tourney: Tourney
+) -> None:
+    """They are named in every row that they hold for; nobody looked at them for 60 days."""
     text = PAID_SETTINGS.replace("max_usd = 3.0", 'prices = "mine.toml"')
     (folder / "tournament.toml").write_text(text, encoding="utf-8")
+    prices = folder / "mine.toml"
 
+    prices.write_text(OWN_PRICES.format("2020-01-01"), encoding="utf-8")
     warned = tourney("plan", "judge", "--judge", "mine").stderr
-
-    assert "mine.toml of 2020-01-01 are " in warned
-    assert "days old and may have changed" in warned
-
-
-def test_a_users_own_prices_stand_first(folder: Path, tourney: Tourney) -> None:
-    """They are named in every row that they hold for, and the plan goes by them."""
-    (folder / "mine.toml").write_text(
-        "date = 2026-11-01\nbatch_factor = 1\ncache_write_5m_factor = 1\n"
-        'cache_write_1h_factor = 1\n[[models]]\nid = "llama"\ninput = 0.5\noutput = 0.7\n',
-        encoding="utf-8",
-    )
-    text = PAID_SETTINGS.replace("max_usd = 3.0", 'prices = "mine.toml"')
-    (folder / "tournament.toml").write_text(text, encoding="utf-8")
-
+    prices.write_text(OWN_PRICES.format("2026-11-01"), encoding="utf-8")
     rows = fields(tourney("prices", "--json"))["rows"]
     plan = fields(tourney("plan", "judge", "--judge", "mine", "--json"))
 
+    assert "mine.toml of 2020-01-01 are " in warned
+    assert "days old and may have changed" in warned
     assert (rows[0]["model"], rows[0]["source"]) == ("llama", "mine.toml of 2026-11-01")
     assert len(rows) > 1
     assert plan["cost"]["ways"][0]["expected_usd"] > 0
@@ -303,12 +267,15 @@ def recorded(folder: Path) -> list[ResponseGenerated]:
     return [event for event in events if isinstance(event, ResponseGenerated)]
 
 
-def test_a_plan_tells_what_a_server_is_asked_for(
-    tourney_at_endpoint: Tourney, fake: FakeOpenAI
+def test_a_server_without_a_price_is_asked_at_once_and_costs_a_question_mark(
+    tourney_at_endpoint: Tourney, endpoint_folder: Path, fake: FakeOpenAI
 ) -> None:
-    """A price that nobody knows is a question mark, in data null; nothing is sent."""
+    """It is its owner's; what nobody knows is null in data, and never `nothing was spent`."""
     served = fields(tourney_at_endpoint("plan", "generate", "--json"))["served"]
     words = tourney_at_endpoint("plan", "generate").stdout
+    assert not fake.traffic.asked
+    done = tourney_at_endpoint("apply", "generate")
+    told = tourney_at_endpoint("project", "spend").stdout
 
     assert [(each["entrant_id"], each["n_requests"]) for each in served] == [
         ("greedy", 2),
@@ -317,21 +284,16 @@ def test_a_plan_tells_what_a_server_is_asked_for(
     assert {each["expected_usd"] for each in served} == {None}
     assert f"greedy (endpoint): 2 requests to {MODEL}" in words
     assert "out: $?, at worst $?" in words
-    assert not fake.traffic.asked
-
-
-def test_a_server_without_a_price_is_asked_at_once(
-    tourney_at_endpoint: Tourney, endpoint_folder: Path
-) -> None:
-    """It is its owner's; who pays for it names the price."""
-    done = tourney_at_endpoint("apply", "generate")
-
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         0,
         "4 responses were missing: 4 generated, 0 failed",
     )
     texts = Counter(each.text.split(" to ")[0] for each in recorded(endpoint_folder))
     assert texts == {"An answer at 0.0": 2, "An answer at 0.7": 2}
+    assert [each["usd"] for each in at_entrants(tourney_at_endpoint)] == [None, None]
+    assert ": $?" in told
+    assert no_price(MODEL) in told
+    assert "nothing was spent" not in told
 
 
 @pytest.mark.usefixtures("billed")
@@ -354,17 +316,26 @@ def test_nothing_is_sent_that_nobody_agreed_to_pay(
 def test_a_run_that_was_agreed_to_asks_each_thing_once(
     tourney_at_endpoint: Tourney, billed: Path, fake: FakeOpenAI
 ) -> None:
-    """A second run owes nothing, and so has nothing to agree to."""
-    first, second = (
-        tourney_at_endpoint("run", "--yes", "--max-usd", "1"),
-        tourney_at_endpoint("run"),
-    )
+    """A second one has nothing to agree to; what was spent stays, whatever the prices are later."""
+    first = tourney_at_endpoint("run", "--yes", "--max-usd", "1")
+    second = tourney_at_endpoint("run")
+    before, words = at_entrants(tourney_at_endpoint), tourney_at_endpoint("project", "spend").stdout
+    dear = PRICES.replace("input = 2.0", "input = 200.0")
+    (billed / "prices.toml").write_text(dear, encoding="utf-8")
 
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
     assert len(fake.traffic.asked) == len(recorded(billed)) == 4
-    rows = fields(tourney_at_endpoint("project", "spend", "--json"))["entrants"]
-    assert fsum(row["usd"] for row in rows) == pytest.approx(fake.billed_usd, abs=1e-9)
-    assert {row["n_maybe_billed"] for row in rows} == {0}
+    assert fsum(row["usd"] for row in before) == pytest.approx(fake.billed_usd, abs=1e-9)
+    greedy, sampled = before
+    used = greedy["n_input"] * 2.0 + greedy["n_output"] * 10.0
+    assert greedy["usd"] == pytest.approx(used / 1e6)
+    assert [greedy["n_answers"], sampled["n_answers"]] == [2, 2]
+    assert {row["n_maybe_billed"] for row in before} == {0}
+    assert f"greedy (endpoint): 2 answers by {MODEL}" in words
+    assert "by prices.toml of 2026-04-27" in words
+    assert at_entrants(tourney_at_endpoint) == before
+    for option in ("--judge=reference", "--dimension=factuality"):  # all of them use the same
+        assert at_entrants(tourney_at_endpoint, option) == []
 
 
 PAID_JUDGE = """provider = "endpoint"
@@ -384,39 +355,22 @@ def all_paid(billed: Path, fake: FakeOpenAI) -> Path:
     return billed
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("--yes", "--max-usd=0.012"), "the cap is $0.0120: $0.00 is spent, and 4 requests to"),
-        (("--yes", "--max-usd=0.0245"), "the cap is $0.0245: $0.00 is spent, and 8 requests to"),
-        (("--yes", "--max-usd=0.0001"), "raise --max-usd or [judge] max_usd"),
-        ((), "there is no terminal to confirm"),
-    ],
-)
-def test_no_response_is_paid_for_that_could_not_be_judged(
-    all_paid: Path, fake: FakeOpenAI, words: tuple[str, ...], why: str
-) -> None:
+def test_no_response_is_paid_for_that_could_not_be_judged(all_paid: Path, fake: FakeOpenAI) -> None:
     """Generating alone costs less than the cap; that judging or both cost more is known before."""
-    done = launch(all_paid, "run", *words)
+    settings = (all_paid / "tournament.toml").read_text(encoding="utf-8")
+    for cap, words, why in (
+        ("", "--yes --max-usd=0.012", "the cap is $0.0120: $0.00 is spent, and 4 requests to"),
+        ("", "--yes --max-usd=0.0245", "the cap is $0.0245: $0.00 is spent, and 8 requests to"),
+        ("", "--yes --max-usd=0.0001", "raise --max-usd or [judge] max_usd"),
+        ("", "", "there is no terminal to confirm"),
+        ("max_usd = 0.012\n", "--yes", "raise --max-usd or [judge] max_usd"),
+    ):
+        (all_paid / "tournament.toml").write_text(settings + cap, encoding="utf-8")
 
-    assert done.returncode == 5, done.stderr
-    assert why in done.stderr
-    assert not fake.traffic.asked
+        done = launch(all_paid, "run", *words.split())
 
-
-def test_the_settings_cap_on_judging_is_heeded_before_anything_is_generated(
-    all_paid: Path, fake: FakeOpenAI
-) -> None:
-    """It would be refused afterwards, with all the responses paid for."""
-    settings = all_paid / "tournament.toml"
-    settings.write_text(
-        settings.read_text(encoding="utf-8") + "max_usd = 0.012\n", encoding="utf-8"
-    )
-
-    done = launch(all_paid, "run", "--yes")
-
-    assert done.returncode == 5, done.stderr
-    assert "raise --max-usd or [judge] max_usd" in done.stderr
+        assert done.returncode == 5, done.stderr
+        assert why in done.stderr
     assert not fake.traffic.asked
 
 
@@ -440,7 +394,7 @@ def test_judging_before_generating_says_what_is_missing(all_paid: Path, fake: Fa
     assert not fake.traffic.asked
 
 
-@pytest.mark.parametrize("gold", [None, "", " \n"])
+@pytest.mark.parametrize("gold", [None, " \n"])
 def test_where_nothing_can_be_judged_nothing_is_generated(
     all_paid: Path, fake: FakeOpenAI, gold: str | None
 ) -> None:
@@ -555,37 +509,6 @@ def test_a_cap_counts_what_evaluations_cost(
     assert "send fewer requests with `tourney apply ... --limit`" in generated.stderr
 
 
-def test_what_was_spent_does_not_change_with_the_prices(
-    tourney_at_endpoint: Tourney, billed: Path
-) -> None:
-    """The price that held when an answer came is on the ledger."""
-    generated = tourney_at_endpoint("apply", "generate", "--yes", "--max-usd", "1")
-    before, words = at_entrants(tourney_at_endpoint), tourney_at_endpoint("project", "spend").stdout
-    dear = PRICES.replace("input = 2.0", "input = 200.0")
-    (billed / "prices.toml").write_text(dear, encoding="utf-8")
-
-    greedy, sampled = before
-    used = greedy["n_input"] * 2.0 + greedy["n_output"] * 10.0
-    assert generated.returncode == 0, generated.stderr
-    assert greedy["usd"] == pytest.approx(used / 1e6)
-    assert f"greedy (endpoint): 2 answers by {MODEL}" in words
-    assert "by prices.toml of 2026-04-27" in words
-    assert [greedy["n_answers"], sampled["n_answers"]] == [2, 2]
-    assert at_entrants(tourney_at_endpoint) == before
-
-
-def test_a_model_without_a_price_is_told_as_unknown(tourney_at_endpoint: Tourney) -> None:
-    """It is money, too, and never `nothing was spent`."""
-    generated = tourney_at_endpoint("apply", "generate")
-    told = tourney_at_endpoint("project", "spend").stdout
-
-    assert generated.returncode == 0, generated.stderr
-    assert [each["usd"] for each in at_entrants(tourney_at_endpoint)] == [None, None]
-    assert ": $?" in told
-    assert no_price(MODEL) in told
-    assert "nothing was spent" not in told
-
-
 def test_it_is_as_of_a_position(tourney_at_endpoint: Tourney, billed: Path) -> None:
     """What was answered later was not spent then."""
     tourney_at_endpoint("apply", "generate", "--yes", "--limit", "1")
@@ -597,15 +520,3 @@ def test_it_is_as_of_a_position(tourney_at_endpoint: Tourney, billed: Path) -> N
         each["n_answers"] for each in at_entrants(tourney_at_endpoint, "--as-of", str(then))
     ] == [1]
     assert at_entrants(tourney_at_endpoint, "--as-of", str(before - 1)) == []
-
-
-@pytest.mark.usefixtures("billed")
-@pytest.mark.parametrize("option", [("--judge", "reference"), ("--dimension", "factuality")])
-def test_it_is_on_no_judge_and_no_dimension(
-    tourney_at_endpoint: Tourney, option: tuple[str, str]
-) -> None:
-    """All of them use the same responses."""
-    tourney_at_endpoint("apply", "generate", "--yes")
-
-    assert at_entrants(tourney_at_endpoint) != []
-    assert at_entrants(tourney_at_endpoint, *option) == []

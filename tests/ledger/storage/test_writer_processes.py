@@ -21,10 +21,19 @@ from ledger.events.judging import VerdictReceived
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
-from tests.support.faults.appender import HOLDING, READY, Place, Told, appending, batch_of, name_in
+from tests.support.faults.appender import (
+    HOLDING,
+    Kind,
+    Place,
+    Told,
+    Writer,
+    appending,
+    batch_of,
+    name_in,
+    writing,
+)
 from tests.support.faults.kill_witness import Figures, Heard, Witness, stored_in
-from tests.support.patience import PATIENCE_S as KILL_PATIENCE_S
-from tests.support.patience import PATIENCE_S as RACE_PATIENCE_S
+from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -42,7 +51,7 @@ def killed(folder: Path, *, seed: int, n_rounds: tuple[int, int, int]) -> list[F
         cwd=ROOT,
         stdout=subprocess.PIPE,
         check=True,
-        timeout=KILL_PATIENCE_S,
+        timeout=PATIENCE_S,
     )
     return [msgspec.json.decode(line, type=Figures) for line in done.stdout.splitlines()]
 
@@ -53,28 +62,6 @@ def table_of(rounds: list[Figures]) -> str:
     for each in rounds:
         sums[each.n_writers // each.n_rounds] += each
     return "\n".join(f"{n_writers} at once: {sums[n_writers]}" for n_writers in sorted(sums))
-
-
-@contextmanager
-def appending_elsewhere(path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Let another process append until the block ends."""
-    words = ("batches", str(path), "elsewhere", STREAM, "1000000")
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.faults.appender", *words],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def heard_from(process: subprocess.Popen[bytes]) -> Told:
-    """Wait for a process's next step."""
-    assert process.stdout
-    return msgspec.json.decode(process.stdout.readline(), type=Told)
 
 
 def test_kill_9_loses_no_acknowledged_event_and_leaves_no_half_batch(tmp_path: Path) -> None:
@@ -105,17 +92,17 @@ def test_500_rounds_of_kill_9_lose_nothing_of_50_000_events(tmp_path: Path) -> N
 
 def test_another_process_reads_while_one_appends(path: Path) -> None:
     """Standings are looked at while the run goes on; each look is a whole history."""
-    with appending_elsewhere(path) as process:
-        steps = [heard_from(process) for _ in range(3)]
+    with writing(path, STREAM, "elsewhere") as writer:
+        writer.go()
+        steps = [writer.next_step() for _ in range(2)]
 
         with Ledger.read_only(path) as ledger:
             looks = [audit(ledger) for _ in range(2)]
             n_events = ledger.head.position
-        still_appending = process.poll() is None
+        still_appending = writer.process.is_alive()
 
-    assert steps[0] == READY
     assert looks == [()] * 2
-    assert n_events >= len(steps[2].places) > 0
+    assert n_events >= len(steps[1].places) > 0
     assert still_appending
 
 
@@ -166,70 +153,26 @@ N_WRITERS = 3
 N_EACH = 25
 N_RACES = 10
 
-Process = subprocess.Popen[bytes]
-
 
 @contextmanager
-def processes(
-    kind: str, path: Path, *streams: str, n_batches: int = 1
-) -> Iterator[Sequence[Process]]:
+def writers(
+    path: Path, *streams: StreamId, kind: Kind = "batches", n_batches: int = 1
+) -> Iterator[Sequence[Writer]]:
     """Give a process per stream, ready to append; none outlives the block."""
     with ExitStack() as started:
-        writers = [
-            started.enter_context(start(kind, path, f"{kind}{number}", stream, n_batches))
+        yield [
+            started.enter_context(writing(path, stream, f"{kind}{number}", kind, n_batches))
             for number, stream in enumerate(streams)
         ]
-        assert [next_step(writer) for writer in writers] == [READY] * len(writers)
-        yield writers
-
-
-@contextmanager
-def start(kind: str, path: Path, writer: str, stream: str, n_batches: int) -> Iterator[Process]:
-    """Start a process that waits for a line before it appends."""
-    words = (kind, str(path), writer, stream, str(n_batches))
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.faults.appender", *words],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def go(writer: Process) -> None:
-    """Let a process begin."""
-    assert writer.stdin
-    writer.stdin.write(b"\n")
-    writer.stdin.flush()
-
-
-def next_step(writer: Process) -> Told:
-    """Wait for what a process tells next."""
-    assert writer.stdout
-    return msgspec.json.decode(writer.stdout.readline(), type=Told)
-
-
-def run_to_the_end(writers: Sequence[Process]) -> list[list[Told]]:
-    """Return all that processes tell; each must end, and without a word of error."""
-    told = []
-    for writer in writers:
-        out, err = writer.communicate(timeout=RACE_PATIENCE_S)
-        assert (writer.returncode, err) == (0, b"")
-        told.append([msgspec.json.decode(line, type=Told) for line in out.splitlines()])
-    return told
 
 
 def test_processes_append_at_once_and_every_receipt_is_true(path: Path) -> None:
     """A tournament's judges may run side by side, on one machine's ledger; two share a stream."""
-    streams = [STREAM, STREAM, "another"]
-    with processes("singles", path, *streams, n_batches=N_EACH) as writers:
-        for writer in writers:
-            go(writer)
-        told = [step for steps in run_to_the_end(writers) for step in steps if step.places]
+    streams = [STREAM, STREAM, StreamId("another")]
+    with writers(path, *streams, n_batches=N_EACH) as started:
+        for writer in started:
+            writer.go()
+        told = [step for writer in started for step in writer.to_the_end() if step.places]
 
     promised = [place for step in told for place in step.places]
     with Ledger.read_only(path) as ledger:
@@ -243,12 +186,12 @@ def test_processes_append_at_once_and_every_receipt_is_true(path: Path) -> None:
 
 def test_writers_who_race_for_one_stream_all_win_in_the_end(path: Path) -> None:
     """Who decided on an old state is refused, reads again, and loses or doubles nothing."""
-    with processes("races", path, *[STREAM] * N_WRITERS, n_batches=N_RACES) as writers:
-        for writer in writers:
-            go(writer)
-        told = run_to_the_end(writers)
+    with writers(path, *[STREAM] * N_WRITERS, kind="races", n_batches=N_RACES) as started:
+        for writer in started:
+            writer.go()
+        told = [step for writer in started for step in writer.to_the_end()]
 
-    refused = [step for steps in told for step in steps if not step.places]
+    refused = [step for step in told if not step.places]
     with Ledger.read_only(path) as ledger:
         stored = [(each.version, each.event) for each in ledger.read(stream=STREAM)]
         faults = audit(ledger)
@@ -264,22 +207,22 @@ def test_writers_who_race_for_one_stream_all_win_in_the_end(path: Path) -> None:
 def test_a_writer_killed_with_the_lock_in_its_hand_blocks_nobody(path: Path) -> None:
     """The kernel lets go of a dead process's locks; no file has to be removed by hand."""
     with (
-        processes("stalls", path, STREAM) as [stalled],
-        processes("singles", path, *[STREAM] * 2) as writers,
+        writing(path, STREAM, "stalled", "stalls", 1) as stalled,
+        writers(path, STREAM, STREAM) as started,
     ):
-        go(stalled)
-        next_step(stalled)
-        held = next_step(stalled)
-        for writer in writers:
-            go(writer)
-        begun = [next_step(writer) for writer in writers]
+        stalled.go()
+        stalled.next_step()
+        held = stalled.next_step()
+        for writer in started:
+            writer.go()
+        begun = [writer.next_step() for writer in started]
 
-        stalled.kill()
-        told = run_to_the_end(writers)
+        stalled.process.kill()
+        told = [[*writer.to_the_end()] for writer in started]
 
     with Ledger.read_only(path) as ledger:
         assert held == HOLDING
         assert not any(step.places for step in begun)
         assert {place for [step] in told for place in step.places} == stored_in(ledger)
-        assert ledger.head.position == len(writers)
+        assert ledger.head.position == len(started)
         assert audit(ledger) == ()

@@ -28,9 +28,11 @@ from projections.tournament.matches import PlannedResponse, planned_responses
 from projections.tournament.requests import Bill as LedgerBill
 from projections.tournament.spend import spend_of
 from tests.providers.anthropic.bill import Bill, Line
+from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.commands import write_weights
 from tests.support.command_line.warm import Ended, Running, begin, run_warm
 from tests.support.faults.death import Death
+from tests.support.patience import wait_until
 
 CANARY: Final = "sk-ant-canary-5f1d7c"  # a key that must appear nowhere
 JUDGE: Final = "claude-opus-5-5"  # of the headline, where no test says otherwise
@@ -117,6 +119,16 @@ def record_responses(folder: Path, text_of: Callable[[PlannedResponse], str] = o
 
 def _generated(cell: PlannedResponse, text: str) -> GeneratedText:
     return GeneratedText(cell.response_key, text, "stop", 10, 10, elapsed_s=0.1)
+
+
+def provider(*, n_looks: int | None = 1) -> FakeAnthropic:
+    """Return a provider whose batches end at the n-th look, or when they are told to (None)."""
+    return FakeAnthropic(ends_after_retrievals=n_looks)
+
+
+def hear_out(fake: FakeAnthropic) -> None:
+    """Wait until a provider is done with all that clients sent which have ended."""
+    wait_until(lambda: fake.n_open == 0)
 
 
 def environment(url: str, **more: str) -> dict[str, str]:

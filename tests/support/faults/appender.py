@@ -1,21 +1,19 @@
-"""Processes to kill or to race: each appends, and tells every step on a line of its own.
+"""Processes that append to a ledger, to be killed or to race, and tell every step.
 
-    python -m tests.support.faults.appender KIND LEDGER WRITER STREAM N_BATCHES
-
-It says that it is ready and begins when a line, or the end, of its input comes. KIND is
-
-- `batches`: append so many batches, each told of before and after;
-- `singles`: the same with one event in each;
-- `races`: append single events decided on the version that was read, again until it holds;
-- `stalls`: take the lock, say so, and hold it until the input ends.
+They are forks of this process, so that what a writer imports is imported once.
 """
 
-import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
+from itertools import count
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -47,6 +45,8 @@ class Told(msgspec.Struct, frozen=True):
     places: tuple[Place, ...] = ()
 
 
+_FORK: Final = get_context("fork")
+_DECODER: Final = msgspec.json.Decoder(Told)
 READY: Final = Told("ready", StreamId(""))
 HOLDING: Final = Told("holding", StreamId(""))
 
@@ -114,34 +114,85 @@ def _n_characters(rng: Random) -> int:
     return int(rng.expovariate(1 / _MEAN_CHARACTERS)) * (20 if rng.random() < 0.01 else 1)
 
 
-def _say(told: Told) -> None:
-    sys.stdout.write(f"{msgspec.json.encode(told).decode()}\n")
-    sys.stdout.flush()
+class Writer(NamedTuple):
+    """A process that appends, and the pipe by which it tells its steps and hears when to begin."""
+
+    process: ForkProcess
+    pipe: Connection
+
+    def next_step(self) -> Told:
+        """Wait for what it tells next.
+
+        Raises:
+            EOFError: It has ended.
+        """
+        return _DECODER.decode(self.pipe.recv_bytes())
+
+    def go(self) -> None:
+        """Let it begin."""
+        self.pipe.send(None)
+
+    def to_the_end(self) -> Iterator[Told]:
+        """Yield all that it tells; it must end well."""
+        try:
+            while True:
+                yield self.next_step()
+        except EOFError:
+            self.process.join()
+            assert self.process.exitcode == 0
 
 
-def _hold_on() -> datetime:
-    """Be the clock, which is read in the middle of an append."""
-    _say(HOLDING)
-    sys.stdin.read()
-    return utc_now()
+Kind = Literal["batches", "races", "stalls"]
 
 
-def main(kind: str, path: Path, writer: str, stream: StreamId, n_batches: int) -> None:
+@contextmanager
+def writing(
+    path: Path, stream: StreamId, name: str, kind: Kind = "batches", n_batches: int | None = None
+) -> Iterator[Writer]:
+    """Start a process that is ready to append until the block ends, unless it does so before.
+
+    Args:
+        path: The ledger.
+        stream: What it appends to.
+        name: With which the names of its batches begin.
+        kind: It appends batches; or single events decided on the version that was read, again until
+            that holds; or it takes the lock, says so, and holds it until it hears more.
+        n_batches: How many, of one event each; None: large ones without an end.
+    """
+    mine, its = _FORK.Pipe()
+    process = _FORK.Process(target=_write, args=(its, path, stream, name, kind, n_batches))
+    process.start()
+    its.close()
+    writer = Writer(process, mine)
+    try:
+        assert writer.next_step() == READY
+        yield writer
+    finally:
+        process.kill()
+        process.join()
+        mine.close()
+
+
+def _write(
+    pipe: Connection, path: Path, stream: StreamId, name: str, kind: Kind, n_batches: int | None
+) -> None:
     """Be one of the processes."""
-    names = [f"{writer}/{number}" for number in range(n_batches)]
-    with Ledger.open(path, now=_hold_on if kind == "stalls" else utc_now) as ledger:
-        _say(READY)
-        sys.stdin.readline()
-        steps = {
-            "batches": appending(ledger, stream, names),
-            "singles": appending(ledger, stream, names, largest=1),
-            "races": racing(ledger, stream, names),
-            "stalls": appending(ledger, stream, names),
-        }
-        for told in steps[kind]:
-            _say(told)
+    names = (f"{name}/{number}" for number in (count() if n_batches is None else range(n_batches)))
+    act = racing if kind == "races" else partial(appending, largest=1 if n_batches else LARGEST)
+    now = partial(_hold_on, pipe) if kind == "stalls" else utc_now
+    with Ledger.open(path, now=now) as ledger:
+        _say(pipe, READY)
+        pipe.recv()
+        for told in act(ledger, stream, names):
+            _say(pipe, told)
 
 
-if __name__ == "__main__":
-    given_kind, given_path, given_writer, given_stream, given_n = sys.argv[1:]
-    main(given_kind, Path(given_path), given_writer, StreamId(given_stream), int(given_n))
+def _say(pipe: Connection, told: Told) -> None:
+    pipe.send_bytes(msgspec.json.encode(told))
+
+
+def _hold_on(pipe: Connection) -> datetime:
+    """Be the clock, which is read in the middle of an append."""
+    _say(pipe, HOLDING)
+    pipe.recv()
+    return utc_now()
