@@ -22,12 +22,13 @@ from ledger.storage.writer import EventWriter
 from ledger.store import Ledger
 from tests.support.builders.commands import P1, P2
 from tests.support.builders.events import STREAM, entrant, opened, prompt
-from tests.support.builders.games import CHANGE, forge, generated, judged
+from tests.support.builders.games import CHANGE, generated, judged
 from tests.support.builders.worlds import JURORS, RUBRICS, A, B, answered, heard
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields, head_of
 from tests.support.command_line.warm import begin
 from tests.support.faults.death import before
+from tests.support.faults.hostile import tamper
 
 VOTES = "model_a,model_b,winner\nbase,tuned,tie\nbase,other,model_a\n"
 N_EVENTS = 3  # that a file of votes becomes
@@ -431,8 +432,8 @@ def test_an_export_as_of_earlier_is_the_beginning_of_it(place: Path, tourney: To
 def test_a_damaged_ledger_is_not_handed_on(place: Path, tourney: Tourney) -> None:
     """Whoever gets it could no longer tell; what was exported before stays as it was."""
     (place / "events.jsonl").write_text("older")
-    forge(place / "tournament.db", CHANGE("recorded_us = 0", 3))
-    forge(place / "theirs.db", CHANGE("recorded_us = 0", 3))
+    tamper(place / "tournament.db", CHANGE("recorded_us = 0", 3))
+    tamper(place / "theirs.db", CHANGE("recorded_us = 0", 3))
 
     exported = tourney("export", "events", "-o", "events.jsonl")
     merged = tourney("merge", "theirs.db", "-l", "new.db")
@@ -513,13 +514,3 @@ def test_a_ledger_is_not_merged_into_itself_twice(place: Path, tourney: Tourney)
 
     assert done.returncode == 0, done.stderr
     assert head_of(place / "tournament.db") == head
-
-
-def test_a_merge_of_a_file_that_is_no_ledger_is_refused(place: Path, tourney: Tourney) -> None:
-    """It is somebody's diary."""
-    (place / "diary.db").write_text("Dear diary, " * 100)
-
-    done = tourney("merge", "diary.db")
-
-    assert done.returncode == 1
-    assert "diary.db is not a ledger" in done.stderr

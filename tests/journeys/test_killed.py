@@ -7,7 +7,6 @@ at the end: every paid reply must be on the ledger, and be the only one for its 
 import os
 import shutil
 import signal
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -128,11 +127,10 @@ def test_killed_before_the_intent(folder: Path, fake: FakeAnthropic) -> None:
 
 def test_killed_after_the_intent_and_before_the_request(folder: Path, fake: FakeAnthropic) -> None:
     """The plan is on the ledger, and no such batch exists: it is sent anew."""
-    with socket.create_server(("127.0.0.1", 0)) as deaf:
-        process = paid.command(folder, *JUDGE, url=f"http://127.0.0.1:{deaf.getsockname()[1]}")
-        process.until(lambda: holds(folder, JudgeBatchPlanned))
-        process.kill()
+    require_killed(folder, fake, before(AnthropicBatches.create))
 
+    assert holds(folder, JudgeBatchPlanned)
+    assert not fake.bill(settle=False).batches
     require_done(folder, fake)
 
 

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, key, known, opened, responses, verdict
-from tests.support.builders.games import CHANGE, DELETE, forge, play
+from tests.support.builders.games import CHANGE, DELETE, play
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields, head_of, started
+from tests.support.faults.hostile import tamper
 from tests.support.patience import PATIENCE_S
 
 
@@ -79,7 +80,7 @@ def test_a_checkpoint_that_fits_is_no_fault(path: Path, tourney: Tourney) -> Non
 def test_a_ledger_that_was_cut_does_not_pass(path: Path, tourney: Tourney) -> None:
     """What is left is sound in itself, so only a checkpoint can tell."""
     noted = head_of(path)
-    forge(path, DELETE(noted.position))
+    tamper(path, DELETE(noted.position))
 
     without, compared = tourney("verify"), tourney("verify", "--checkpoint", str(noted), "--json")
 
@@ -112,7 +113,7 @@ def test_an_event_that_cannot_be_read_is_a_fault_and_no_failure(
     path: Path, tourney: Tourney
 ) -> None:
     """Exit 8 says that the audit was done and does not agree; 1 would say that it was not."""
-    forge(path, CHANGE("type = 'PairSettled'", 3))
+    tamper(path, CHANGE("type = 'PairSettled'", 3))
 
     done = tourney("verify")
 

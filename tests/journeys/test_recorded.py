@@ -9,7 +9,6 @@ import pytest
 from tests.providers.openai import MODEL, FakeOpenAI, Said
 from tests.support.command_line.launching import Completed, launch
 
-SYSTEMS = ("model-a", "model-b", "model-c")
 N_PROMPTS = 40
 Rows = list[dict[str, str]]
 

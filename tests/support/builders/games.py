@@ -1,8 +1,6 @@
 """Whole tournaments played by scripts, for tests of what is done with a ledger afterwards."""
 
-import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 
 from commands.decisions.recorder import Recorder
@@ -10,10 +8,8 @@ from commands.entrants.generate import generate_missing
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import Answer, GenerationFailure, GenerationTask, no_progress
 from commands.runs.run import PublishedRun, publish
-from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.events.registry import Event
 from ledger.identity import PromptId
-from ledger.storage import schema
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules
 from projections.verdicts.queries import JudgeQuery
@@ -27,10 +23,12 @@ from tests.support.builders.commands import (
     terms,
 )
 from tests.support.builders.events import NOON, STREAM, opened, prompt
+from tests.support.faults.hostile import hash_again, tamper, unguarded
 from tests.support.scripted import ScriptedGenerator, ScriptedJudge
 
 CHANGE = "UPDATE event SET {} WHERE position = {}".format
 DELETE = "DELETE FROM event WHERE position = {}".format
+forge = tamper
 OPENING = opened(prompts=[prompt("p1"), prompt("p2")])
 
 
@@ -72,37 +70,9 @@ def play(path: Path) -> PublishedRun:
         return published(recorder, path.parent / "runs")
 
 
-def forge(path: Path, *statements: str) -> None:
-    """Change a ledger's file as its owner can: take the guards off, and put them back after."""
-    with closing(sqlite3.connect(path)) as connection:
-        _without_guards(connection, lambda: [connection.execute(each) for each in statements])
-
-
 def forge_with_hashes(path: Path, *statements: str) -> None:
     """Change a ledger's file, and make every hash anew so that its chain is whole again."""
-
-    def change() -> None:
+    with unguarded(path) as connection:
         for statement in statements:
-            ledger.connection.execute(statement)
-        chain = GENESIS
-        for row in list(ledger.rows()):
-            leaf = leaf_hash(row.entry)
-            chain = link_hash(chain, leaf)
-            ledger.connection.execute(
-                "UPDATE event SET leaf = ?, chain = ? WHERE position = ?",
-                (leaf, chain, row.position),
-            )
-
-    with Ledger.open(path) as ledger:
-        ledger.connection.execute("BEGIN")
-        _without_guards(ledger.connection, change)
-
-
-def _without_guards(connection: sqlite3.Connection, change: Callable[[], object]) -> None:
-    guards = [name for name in schema.DEFINITIONS if "_is_never_" in name]
-    for name in guards:
-        connection.execute(f"DROP TRIGGER {name}")
-    change()
-    for name in guards:
-        connection.execute(schema.DEFINITIONS[name])
-    connection.commit()
+            connection.execute(statement)
+        hash_again(connection)
