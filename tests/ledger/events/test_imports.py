@@ -15,6 +15,7 @@ from ledger.events.imports import (
     CodedColumn,
     ImportedBattle,
     JurorVote,
+    VoteSample,
     battles_stream,
     set_of,
 )
@@ -22,6 +23,8 @@ from ledger.identity import StreamId
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import key
 from tests.support.strategies.events import battles_imported
+
+DRAWN = VoteSample(tournament=StreamId("main"), dimension="robustness", design="random", seed=1)
 
 
 @given(cells=st.lists(st.sampled_from([None, "", "a", "β", "}", "\\"]) | st.text(), min_size=1))
@@ -65,6 +68,10 @@ def test_a_sign_takes_no_more_than_its_own_bytes() -> None:
         ({"prefs": CodedColumn((0.5,), "$")}, "not have 1 battles: prefs"),
         ({"prompts": CodedColumn(())}, "not have 1 battles: prompts"),
         ({"languages": CodedColumn(("en", "de"))}, "not have 1 battles: languages"),
+        (
+            {"a": "##", "b": "$$", "drawn": DRAWN},
+            "a vote is on one pair; these are 2",
+        ),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(wrong: dict[str, object], why: str) -> None:
