@@ -19,12 +19,14 @@ from ledger.events.imports import (
     battles_stream,
     set_of,
 )
-from ledger.identity import StreamId
+from ledger.identity import Dimension, StreamId
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import key
 from tests.support.strategies.events import battles_imported
 
-DRAWN = VoteSample(tournament=StreamId("main"), dimension="robustness", design="random", seed=1)
+DRAWN = VoteSample(
+    tournament=StreamId("main"), dimension=Dimension("robustness"), design="random", seed=1
+)
 
 
 @given(cells=st.lists(st.sampled_from([None, "", "a", "β", "}", "\\"]) | st.text(), min_size=1))
