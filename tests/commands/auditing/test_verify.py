@@ -29,13 +29,13 @@ from tests.support.builders.games import (
     CHANGE,
     DELETE,
     OPENING,
-    forge,
     forge_with_hashes,
     generated,
     judged,
     play,
     published,
 )
+from tests.support.faults.hostile import tamper
 
 CONTENT = "its content is not what was recorded"
 
@@ -202,7 +202,7 @@ def test_a_merge_is_no_excuse_for_what_was_published_here(path: Path) -> None:
 def test_a_tail_that_was_cut_off_is_found_by_a_checkpoint(path: Path) -> None:
     """What is left is a sound ledger; only what was noted elsewhere knows of more."""
     noted = head_of(path)
-    forge(path, DELETE(noted.position))
+    tamper(path, DELETE(noted.position))
 
     assert found_in(path).faults == ()
     (fault,) = found_in(path, noted).faults
@@ -225,7 +225,7 @@ def test_an_older_copy_put_back_is_found_by_a_checkpoint(path: Path, tmp_path: P
 
 def test_a_history_with_all_hashes_made_anew_is_found_by_a_checkpoint(path: Path) -> None:
     """Nothing inside the file can tell: whoever owns it can compute every hash again."""
-    forge(path, "DELETE FROM event WHERE type = 'RatingsPublished'")
+    tamper(path, "DELETE FROM event WHERE type = 'RatingsPublished'")
     noted = head_of(path)
     forge_with_hashes(
         path,
@@ -278,7 +278,7 @@ def test_an_event_that_cannot_be_read_does_not_stop_the_check(path: Path) -> Non
     with Ledger.open(path) as ledger:
         ledger.append(STREAM, [verdict(key("a query that nobody put"))])
         last = ledger.head.position
-    forge(path, CHANGE("type = 'PairSettled'", at))
+    tamper(path, CHANGE("type = 'PairSettled'", at))
 
     faults = found_in(path).faults
 
@@ -292,7 +292,7 @@ def test_an_event_that_cannot_be_read_does_not_stop_the_check(path: Path) -> Non
 def test_a_claim_that_cannot_be_read_does_not_stop_the_check(path: Path, type_: str) -> None:
     """Publications and merges are looked up first; a damaged one is a fault like any other."""
     at = position_of(path, "RatingsPublished")
-    forge(path, CHANGE(f"type = '{type_}', schema_version = 1, data = x'7b7d'", at))
+    tamper(path, CHANGE(f"type = '{type_}', schema_version = 1, data = x'7b7d'", at))
 
     faults = found_in(path).faults
 
@@ -309,7 +309,7 @@ def test_several_faults_are_all_listed_by_position(path: Path) -> None:
     )
     at = claimed(path, ArtifactDigest(path="battles.jsonl", digest=key("other battles")))
     flipped = "CAST(replace(CAST(data AS TEXT), 'outcome\":\"b', 'outcome\":\"a') AS BLOB)"
-    forge(
+    tamper(
         path,
         CHANGE("version = 99", submitted),
         CHANGE(f"data = {flipped}", outcome),

@@ -23,12 +23,12 @@ from tests.support.builders.commands import (
     terms,
 )
 from tests.support.builders.events import NOON, STREAM, opened, prompt
-from tests.support.faults.hostile import hash_again, tamper, unguarded
+from tests.support.faults.hostile import hash_again, unguarded
 from tests.support.scripted import ScriptedGenerator, ScriptedJudge
 
 CHANGE = "UPDATE event SET {} WHERE position = {}".format
 DELETE = "DELETE FROM event WHERE position = {}".format
-forge = tamper
+
 OPENING = opened(prompts=[prompt("p1"), prompt("p2")])
 
 
