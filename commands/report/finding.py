@@ -34,9 +34,8 @@ def finding_on_labelled(judge: JudgeSettings) -> LeadFinding:
         "open",
         (),
         "a and b are the two sides of labelled pairs, not systems: their ranking means nothing.",
-        f"What this set measures is how often {judge.judge_id} agrees with the labels: see"
-        " `tourney project agreement --truth people`, once"
-        " `tourney import battles votes.csv --name people` has recorded them.",
+        f"What this set measures is how often {judge.judge_id} agrees with the labels: see tourney"
+        " project agreement --truth people, after tourney import battles votes.csv --name people.",
     )
 
 

@@ -118,6 +118,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "judge": results.judge,
         "terms": results.publication.terms,
         "n_judged": n_judged_prompts(results),
+        "n_prompts": n_prompts(results),
         "health": health_of(subject),
         "meanings": MEANINGS,
         "fragile": rows,
@@ -134,11 +135,18 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
     }
 
 
+def n_prompts(results: Results) -> int:
+    """Count the prompts of a run; several samples of one are one."""
+    same_texts = results.tournament.same_texts
+    return len({same_texts.get(each, each) for each in results.publication.terms.prompts})
+
+
 def n_judged_prompts(results: Results) -> int:
     """Count the prompts on which some pair has an outcome, or a verdict in one order."""
+    same_texts = results.tournament.same_texts
     return len(
         {
-            each.prompt_id
+            same_texts.get(each.prompt_id, each.prompt_id)
             for group in results.settlements.values()
             for each in group
             if each.outcome is not None or each.share is not None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from commands.report.judges import fragile_pairs
 from commands.report.money import spending_of
-from commands.report.page import DimensionView, n_judged_prompts, title_of, view_of
+from commands.report.page import DimensionView, n_judged_prompts, n_prompts, title_of, view_of
 from commands.report.ratings import RatingRow
 from commands.report.subject import Subject
 from commands.report.text import NOTHING, interval, points
@@ -56,8 +56,8 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _footer(subject: Subject) -> str:
     """Say who judged, on how many prompts, at what cost, and from what the page was made."""
     results = subject.results
-    n_prompts = f"{n_judged_prompts(results):,} of {len(results.publication.terms.prompts):,}"
+    n_judged = f"{n_judged_prompts(results):,} of {n_prompts(results):,}"
     judge = f"{results.judge.judge_id} ({results.judge.model})"
     total = spending_of(results.tournament, subject.spend).total
-    said = f"Judge: {judge}; {n_prompts} prompts judged; spent: {total}; head: {subject.head}"
+    said = f"Judge: {judge}; {n_judged} prompts judged; spent: {total}; head: {subject.head}"
     return markdown_text(said)

@@ -14,7 +14,7 @@ from commands.errors import ConfigurationError, ProviderError, counted
 from commands.judging.unreadable import gold_notes
 from commands.ports import Tell
 from commands.settings.api_keys import ANTHROPIC_KEYS, first_set
-from commands.settings.inputs import read_bank, read_rubric
+from commands.settings.inputs import read_bank, read_instructions, read_rubric
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
 from commands.settings.servers import Reach, Server, servers_of
@@ -81,6 +81,18 @@ def findings_by(
         folder = config.parent
         rubrics = {Dimension(each.dimension): folder / each.path for each in settings.rubrics}
         yield from judging_findings(folder / settings.prompts.bank, rubrics)
+        yield from _faulty_instructions(settings, folder)
+
+
+def _faulty_instructions(settings: Settings, folder: Path) -> Iterator[Finding]:
+    jurors = {f"instructions of [[jury]] {each.id!r}": each for each in settings.jury}
+    for key, section in {"[judge] instructions": settings.judge, **jurors}.items():
+        if section.instructions is None:
+            continue
+        try:
+            read_instructions(folder / section.instructions, key)
+        except ConfigurationError as error:
+            yield Finding(key, "bad", error.faults[0])
 
 
 def findings(

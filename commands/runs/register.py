@@ -139,7 +139,8 @@ def _greedy(entrants: Iterable[Entrant], n_samples: int) -> Iterator[str]:
     if n_samples > 1 and greedy:
         yield (
             f"[generation] samples = {n_samples}, but greedy decoding gives the same text each"
-            f" time: set a temperature for {joined_names(greedy)}, or leave samples out"
+            f" time: set `temperature` in [[entrants]] of {joined_names(greedy)}, or leave samples"
+            " out"
         )
 
 

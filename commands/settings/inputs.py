@@ -364,7 +364,11 @@ def read_instructions(path: Path | None, key: str = "[judge] instructions") -> I
         remedy = f"write what the judge must do, or leave out {key}"
         raise ConfigurationError([f"{path}: the file of instructions is empty; {remedy}"])
     version, _ = _version(path, text, "the judge's instructions begin with their")
-    return Instructions(version=version, text=text)
+    instructions = Instructions(version=version, text=text)
+    if instructions.guidance.startswith("+++"):
+        fault = f"{path}: instructions have no front matter, which the judge would read; remove it"
+        raise ConfigurationError([fault])
+    return instructions
 
 
 def _version(path: Path, text: str, begins: str) -> tuple[str, str]:

@@ -18,8 +18,8 @@ from tests.docs.pages import DOCS, PAGES, Step, blocks, masked, shown, steps
 from tests.docs.sql import sql_page
 
 PICTURE: Final = DOCS / "elo.svg"
-ON_THE_SITE: Final = {  # what `--help`, `tourney sql` and the settings' JSON Schema say, too
-    DOCS / "configuration.md": configuration_page,
+COMMITTED: Final = {DOCS / "configuration.md": configuration_page}  # no command tells its keys
+ON_THE_SITE: Final = {  # what `--help` and `tourney sql` say, too
     DOCS / "command-line.md": command_line_page,
     DOCS / "sql.md": sql_page,
     DOCS / "llms.txt": llms_page,
@@ -28,7 +28,7 @@ ON_THE_SITE: Final = {  # what `--help`, `tourney sql` and the settings' JSON Sc
 
 def main() -> None:
     """Write what the arguments ask for."""
-    for page, written in ON_THE_SITE.items():
+    for page, written in (COMMITTED | ON_THE_SITE).items():
         page.write_text(written(), encoding="utf-8")
     for demo in map(Path, sys.argv[1:]):
         PICTURE.write_text(shown(demo, "tourney project elo --format svg"), encoding="utf-8")

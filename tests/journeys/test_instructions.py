@@ -203,6 +203,18 @@ def test_a_juror_may_have_instructions_of_its_own(trivia: Trivia) -> None:
     assert [change["instructions_changed"] for change in plan["asked_again"]] == [True]
     assert json.loads(trivia.tourney("plan", "judge", "--json").out)["n_owed"] == 0
 
+    assert trivia.tourney("plan", "generate").code == 0
+    assert trivia.tourney("apply", "judge", "--judge", "brief", "--limit", "0", "--yes").code == 0
+    unasked = trivia.tourney("project", "compare-judges", "judge-70b", "brief")
+    assert unasked.code == 2
+    assert "run `tourney apply judge --judge brief`, or name an earlier version: brief@1" in (
+        unasked.err
+    )
+    (trivia.folder / "brief.md").write_text("")
+    checked = trivia.tourney("doctor")
+    assert checked.code == 1
+    assert "the file of instructions is empty" in checked.out
+
 
 def test_a_changed_rubric_is_told_likewise(trivia: Trivia) -> None:
     """Its queries are paid for again, too."""

@@ -105,6 +105,8 @@ def test_further_samples_owe_only_themselves(sampled: Sampled) -> None:
     assert {row["prompt"] for row in rows} >= {"p0", "p0#2", "p0#3"}
     rated = json.loads(sampled.tourney("project", "elo", "--json").out)
     assert rated["intervals"]["quality"]["n_prompts"] == N_PROMPTS
+    report = sampled.tourney("report", "--format", "md").out
+    assert f"{N_PROMPTS} of {N_PROMPTS} prompts judged" in report
     assert sampled.tourney("verify").code == 0
     assert sampled.tourney("replay").out == "2 runs rebuilt, 0 differences\n"
 
@@ -122,7 +124,5 @@ def test_greedy_entrants_are_refused_several_samples(sampled: Sampled) -> None:
     refused = sampled.tourney("plan", "generate", temperature="")
 
     assert refused.code == 2
-    assert (
-        "greedy decoding gives the same text each time: set a temperature for small" in refused.err
-    )
+    assert "each time: set `temperature` in [[entrants]] of small" in refused.err
     assert sampled.asked == []

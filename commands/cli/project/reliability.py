@@ -193,6 +193,11 @@ def _compared(
     for name in names:
         found = versions[name].of(source.state)
         by = settle(found, {each.prompt_id for each in found.bank}, versions[name].judge)
+        if not any(each.said or each.outcome for each in by):
+            earlier = [each for each in versions if each.startswith(f"{name}@")][:-1]
+            others = f", or name an earlier version: {', '.join(earlier)}" if earlier else ""
+            fault = f"{name} has no verdict yet, as it and its texts are now"
+            raise ConfigurationError([f"{fault}: run `tourney apply judge --judge {name}`{others}"])
         settled.append(by_dimension(found, by))
     comparisons: list[JudgeComparison] = []
     people: dict[str, AgreementWithPeople | None] = {}

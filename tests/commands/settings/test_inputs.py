@@ -492,6 +492,7 @@ def test_instructions_are_kept_whole_and_shown_without_their_version(tmp_path: P
         ("", "judge.md: the file of instructions is empty; write what the judge must do, or"),
         ("<!-- version: 1 -->\n \n", "judge.md: the file of instructions is empty; write what"),
         ("Be brief.\n", "judge.md:1: the judge's instructions begin with their version, as in <!"),
+        ("<!-- version: 1 -->\n+++\n+++\nJudge.", "judge.md: instructions have no front matter, w"),
     ],
 )
 def test_instructions_that_say_nothing_or_have_no_version_are_refused(
