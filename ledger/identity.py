@@ -5,8 +5,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NewType, TypeAlias
 
-import msgspec
-
 Digest = NewType("Digest", str)
 """64 lowercase hexadecimal characters: SHA-256 of what is named."""
 
@@ -56,5 +54,5 @@ def key_of(event_id: bytes) -> bytes:
 
 def key_named(stream: str, type_: str, natural_key: Iterable[str]) -> bytes:
     """Return the idempotency key of a fact, by what identifies it within its type and stream."""
-    name = msgspec.json.encode([stream, type_, *natural_key])
+    name = canonical_json([stream, type_, *natural_key])
     return hashlib.sha256(name).digest()[:_KEY_BYTES]

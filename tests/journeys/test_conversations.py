@@ -266,6 +266,8 @@ def test_answers_that_one_has_enter_by_the_text_of_a_conversation(tmp_path: Path
     called = "assistant calls:\n```\nsee({})\n```\n\ntool:\n```\nVERDICT: A\n```"
     assert sum(called in text for text in asked) == 2
     done(mine, "report")
-    assert "assistant calls:" in (mine / "report.html").read_text(encoding="utf-8")
+    report = (mine / "report.html").read_text(encoding="utf-8")
+    assert "assistant calls" in report
+    assert "see({})" in report
     done(mine, "verify")
     done(mine, "replay")
