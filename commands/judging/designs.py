@@ -1,6 +1,6 @@
 """Use case: forecast what each design would cost, and how sure it would leave the ratings."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -117,6 +117,11 @@ class _Asked:
         )
 
     @cached_property
+    def n_prompts(self) -> int:
+        """How many prompts the bank has; several samples of one are one."""
+        return len({self.state.same_texts[prompt_id] for prompt_id in self.bank})
+
+    @cached_property
     def ids(self) -> list[EntrantId]:
         """The roster."""
         return [entrant.entrant_id for entrant in self.state.roster]
@@ -152,8 +157,8 @@ class _Asked:
         few = (
             f"it takes verdicts on {FEWEST_PROMPTS} prompts, and there are some on {self.n_judged}"
         )
-        if len(self.bank) < FEWEST_PROMPTS:
-            return f"{few}; add prompts to the {len(self.bank)} that can be judged"
+        if self.n_prompts < FEWEST_PROMPTS:
+            return f"{few}; add prompts to the {self.n_prompts} that can be judged"
         more = counted(n_queries, "query more", "queries more")
         return (
             f"{few}; a pilot of {FEWEST_PROMPTS} ([pilot] size, then `tourney run --mode pilot`)"
@@ -167,13 +172,13 @@ class _Asked:
 
     def n_queries(self, planned: Sequence[Sequence[EntrantPair]], n_prompts: int) -> int:
         """Return how many queries more a design asks on so many prompts, those judged included."""
-        known = self._judged_pairs
-        n_pairs = sum(map(len, planned)) / max(1, len(planned)) * n_prompts
-        n_known = sum(
-            (prompt_id, frozenset(pair)) in known
+        n_pairs = sum(map(len, planned)) / max(1, self.n_prompts) * n_prompts
+        wanted = {
+            (self.state.same_texts[prompt_id], frozenset(pair))
             for prompt_id, pairs in zip(self.bank, planned, strict=True)
             for pair in pairs
-        )
+        }
+        n_known = sum(pair in wanted for pair in self._judged_pairs)
         return max(0, round(_N_ORDERS * self._share_asked * (n_pairs - n_known)))
 
     def usd(self, n_queries: int) -> float | None:
@@ -184,14 +189,12 @@ class _Asked:
         return None if whole is None else whole / len(self._queries) * n_queries
 
     @cached_property
-    def _judged_pairs(self) -> frozenset[tuple[object, frozenset[str]]]:
+    def _judged_pairs(self) -> list[tuple[Hashable, frozenset[str]]]:
         names, battles = self.battles.entrants, self.battles
-        return frozenset(
-            (battles.prompt_of(cluster), frozenset((names[a], names[b])))
-            for a, b, cluster in zip(
-                battles.a.tolist(), battles.b.tolist(), battles.cluster.tolist(), strict=True
-            )
-        )
+        same_texts = self.state.same_texts
+        rows = zip(battles.a.tolist(), battles.b.tolist(), battles.cluster.tolist(), strict=True)
+        named = ((battles.prompt_of(cluster), names[a], names[b]) for a, b, cluster in rows)
+        return [(same_texts.get(prompt, prompt), frozenset((a, b))) for prompt, a, b in named]
 
     @cached_property
     def _matches(self) -> list[tuple[bool, JudgeQuery]]:
@@ -242,7 +245,7 @@ def _rows(asked: _Asked, pilot: Pilot, goal: DesignGoal) -> Iterator[DesignRow]:
         if pilot.shared is None and (meets.sum(axis=2) > 1).any():
             continue  # what pairs share that have an entrant in common is not known
         needed = max(asked.n_judged, _needed(pilot, meets, goal))  # what is judged stays judged
-        for n_prompts in sorted({len(planned), needed}):
+        for n_prompts in sorted({asked.n_prompts, needed}):
             found = pilot.projected(meets, n_prompts)
             n_queries = asked.n_queries(planned, n_prompts)
             widths = half_widths(found)
@@ -253,7 +256,7 @@ def _rows(asked: _Asked, pilot: Pilot, goal: DesignGoal) -> Iterator[DesignRow]:
                 asked.rubric.dimension,
                 name,
                 n_prompts,
-                round(sum(map(len, planned)) / len(planned)),
+                round(sum(map(len, planned)) / asked.n_prompts),
                 n_queries,
                 asked.usd(n_queries),
                 float(widths.mean()),
@@ -308,7 +311,7 @@ def _marked(rows: Sequence[DesignRow]) -> Iterator[DesignRow]:
 def _notes(asked: _Asked, pilot: Pilot) -> Iterator[str]:
     """Yield what the forecast rests on."""
     name = asked.rubric.dimension
-    yield f"{name}: forecast from verdicts on {asked.n_judged} prompts; {len(asked.bank)} in all"
+    yield f"{name}: forecast from verdicts on {asked.n_judged} prompts; {asked.n_prompts} in all"
     if pilot.shared is None:
         yield (
             f"{name}: other designs cannot be forecast yet: no entrant met two others on one"

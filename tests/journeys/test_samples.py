@@ -107,6 +107,8 @@ def test_further_samples_owe_only_themselves(sampled: Sampled) -> None:
     assert rated["intervals"]["quality"]["n_prompts"] == N_PROMPTS
     report = sampled.tourney("report", "--format", "md").out
     assert f"{N_PROMPTS} of {N_PROMPTS} prompts judged" in report
+    forecast = sampled.tourney("plan", "judge", "--target", "25").out
+    assert f"there are some on {N_PROMPTS}; add prompts to the {N_PROMPTS} that can" in forecast
     assert sampled.tourney("verify").code == 0
     assert sampled.tourney("replay").out == "2 runs rebuilt, 0 differences\n"
 
