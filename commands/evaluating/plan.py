@@ -74,7 +74,7 @@ def plan_evaluations(
     events = (each for each in opening.registrations if isinstance(each, EntrantRegistered))
     roster: dict[str, Entrant] = {each.entrant.entrant_id: each.entrant for each in events}
     chosen_entrants = _chosen("entrant", entrants, roster, "on the roster")
-    bank = opening.bank[:: settings.generation.samples]
+    bank = opening.bank[: len(opening.bank) // settings.generation.samples]
     sources = EvaluationSources(folder, bank, readers)
     chosen = tuple(_make_evaluations(settings.evaluations, evaluations, sources, opening))
     planned: list[evaluate.PlannedEvaluation] = []

@@ -209,7 +209,7 @@ def _provenance(subject: Subject) -> Provenance:
         *(("rubric", f"{each.dimension} {each.version}", each.digest) for each in state.dimensions),
     ]
     if opening is not None:
-        told = opening.instructions
+        told = subject.results.judge.told(opening.instructions)
         digests.append(("instructions", told.version, told.digest))
         digests.append(("settings", state.stream, opening.configuration_digest))
     checked = [f"tourney verify --checkpoint {subject.head}"]

@@ -275,7 +275,7 @@ def selected_prompts(
     pilot = settings.pilot
     is_said = "size" in pilot.model_fields_set
     samples = settings.generation.samples
-    firsts = bank[::samples]
+    firsts = bank[: len(bank) // samples]
     size = pilot.size if is_said else pilot_size(len(firsts))
     strata = pilot.strata or proportional_strata(firsts, size)
     try:

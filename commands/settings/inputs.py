@@ -60,7 +60,8 @@ def read_bank(path: Path, n_samples: int = 1) -> tuple[Prompt, ...]:
     """Read a prompt bank, of JSON lines or a JSON array.
 
     A prompt's `_provenance` is for people and is not kept. A further sample of prompt `p` is the
-    prompt `p#2`: its text is the same, so its responses differ by their seeds alone.
+    prompt `p#2`: its text is the same, so its responses differ by their seeds alone. All second
+    samples follow all first ones, so a design that draws pairs keeps those of the first.
 
     Raises:
         ConfigurationError: The file is missing or empty, a line is not a prompt, or an id is
@@ -77,23 +78,24 @@ def read_bank(path: Path, n_samples: int = 1) -> tuple[Prompt, ...]:
             for fault in error.faults:
                 faulty.setdefault(fault, []).append(number)
             continue
-        for sample in _samples_of(prompt, n_samples):
-            first = firsts.setdefault(sample.prompt_id, _Placed(number, sample))
-            if first.prompt is not sample:
-                faulty.setdefault(_repeats(first, sample), []).append(number)
-            prompts.append(sample)
+        first = firsts.setdefault(prompt.prompt_id, _Placed(number, prompt))
+        if first.prompt is not prompt:
+            faulty.setdefault(_repeats(first, prompt), []).append(number)
+        prompts.append(prompt)
     if not prompts and not faulty:
         fault = f"{path}: the prompt bank is empty; it holds one JSON object a line"
         raise ConfigurationError([fault])
     if faulty:
         raise ConfigurationError([with_lines(path, *fault) for fault in faulty.items()])
-    return tuple(prompts)
-
-
-def _samples_of(prompt: Prompt, n_samples: int) -> Iterator[Prompt]:
-    yield prompt
-    for n in range(2, n_samples + 1):
-        yield msgspec.structs.replace(prompt, prompt_id=PromptId(f"{prompt.prompt_id}#{n}"))
+    further = [
+        msgspec.structs.replace(prompt, prompt_id=PromptId(f"{prompt.prompt_id}#{n}"))
+        for n in range(2, n_samples + 1)
+        for prompt in prompts
+    ]
+    if taken := [sample.prompt_id for sample in further if sample.prompt_id in firsts]:
+        fault = f"{path}: prompt_id {taken[0]!r} names a sample of another prompt; rename it"
+        raise ConfigurationError([fault])
+    return (*prompts, *further)
 
 
 class _Placed(NamedTuple):

@@ -63,13 +63,14 @@ def pilot_prompts(
     """Draw each stratum without replacement from one generator; return prompts in bank order.
 
     Strata are drawn in the order given, as the customer's orchestrator does. Where the bank has
-    several samples of each prompt, one behind the other, prompts are drawn with all of them.
+    several samples of each prompt, all second ones behind all first, prompts are drawn with all
+    of them.
 
     Raises:
         ValueError: A stratum asks for more prompts than its source has.
     """
     rng = np.random.default_rng(seed)
-    firsts = prompts[::n_samples]
+    firsts = prompts[: len(prompts) // n_samples]
     chosen: set[PromptId] = set()
     for source, size in strata.items():
         candidates = [prompt.prompt_id for prompt in firsts if prompt.source == source]
@@ -83,7 +84,7 @@ def pilot_prompts(
     return tuple(
         prompt.prompt_id
         for n, prompt in enumerate(prompts)
-        if firsts[n // n_samples].prompt_id in chosen
+        if firsts[n % len(firsts)].prompt_id in chosen
     )
 
 
@@ -93,7 +94,7 @@ def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[P
     pilot, n_samples = recorded.get("pilot"), recorded.get("generation", {}).get("samples", 1)
     if pilot is None:
         return frozenset()
-    firsts = prompts[::n_samples]
+    firsts = prompts[: len(prompts) // n_samples]
     # the record says 50 where the settings said nothing; 50 that were asked for were in the bank
     size = pilot_size(len(firsts)) if pilot["size"] == PILOT_SIZE else pilot["size"]
     strata = pilot["strata"] or proportional_strata(firsts, size)

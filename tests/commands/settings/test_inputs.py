@@ -486,6 +486,22 @@ def test_instructions_are_kept_whole_and_shown_without_their_version(tmp_path: P
     assert instructions.guidance == "# Compare\n\nBe brief."
 
 
+def test_further_samples_follow_the_whole_bank(tmp_path: Path) -> None:
+    """A design that draws pairs prompt by prompt keeps those of the first samples."""
+    bank = tmp_path / "bank.jsonl"
+    write_bank(bank, [{"prompt_id": "a", "text": "A?"}, {"prompt_id": "b", "text": "B?"}])
+
+    prompts = read_bank(bank, 3)
+
+    assert [each.prompt_id for each in prompts] == ["a", "b", "a#2", "b#2", "a#3", "b#3"]
+    assert [each.text for each in prompts] == ["A?", "B?"] * 3
+
+    write_bank(bank, [{"prompt_id": "a", "text": "A?"}, {"prompt_id": "a#2", "text": "B?"}])
+    assert len(read_bank(bank)) == 2
+    with pytest.raises(ConfigurationError, match="'a#2' names a sample of another prompt"):
+        read_bank(bank, 2)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
