@@ -213,7 +213,7 @@ def test_a_juror_may_have_instructions_of_its_own(trivia: Trivia) -> None:
     (trivia.folder / "brief.md").write_text("")
     checked = trivia.tourney("doctor")
     assert checked.code == 1
-    assert "the file of instructions is empty" in checked.out
+    assert "not ready: instructions of [[jury]] 'brief'" in checked.err
 
 
 def test_a_changed_rubric_is_told_likewise(trivia: Trivia) -> None:
