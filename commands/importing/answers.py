@@ -5,7 +5,7 @@ and other columns do not matter; a corrected answer makes it another version of 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -99,6 +99,7 @@ def read_answers(
     with reading(file):
         digest = digest_of_bytes(file.read_bytes())
     named = _by_name(bank)
+    alike = _by_text(bank)
     bad: list[str] = []
     found: dict[Asked, tuple[int, AnswerRow]] = {}  # with the line of each
     models: Counter[str] = Counter()
@@ -116,7 +117,7 @@ def read_answers(
             why = f"{len(texts)} answers, but the prompt asks for {n}"
             bad.append(f"{line}: {why}; give each question one")
             continue
-        for asked, answer in _answers_to(prompt, row, texts[:n]):
+        for asked, answer in _answers_to(prompt, row, texts[:n], alike[prompt.text]):
             first_line, first = found.setdefault(asked, (line, answer))
             if first.model != row.model:
                 bad.append(f"{line}: {_choose_model(models)}")
@@ -134,14 +135,21 @@ def read_answers(
 
 def _by_name(bank: Sequence[Prompt]) -> Mapping[str, Prompt]:
     """Return the prompts by what may name them: an id, the text, or a question of one alone."""
-    questions: defaultdict[str, set[Prompt]] = defaultdict(set)
+    questions: defaultdict[str, dict[str, Prompt]] = defaultdict(dict)
     for prompt in bank:
         for role, content in prompt.turns:
             if role == "user":
-                questions[content].add(prompt)
-    named = {question: each for question, (each, *more) in questions.items() if not more}
-    named |= {prompt.text: prompt for prompt in bank}
+                questions[content].setdefault(prompt.text, prompt)  # samples have one text
+    named = {said: each for said, of in questions.items() for each in of.values() if len(of) == 1}
+    named |= {prompt.text: prompt for prompt in reversed(bank)}  # the first sample
     return named | {prompt.prompt_id: prompt for prompt in bank}
+
+
+def _by_text(bank: Sequence[Prompt]) -> Mapping[str, Sequence[Prompt]]:
+    alike: defaultdict[str, list[Prompt]] = defaultdict(list)
+    for prompt in bank:
+        alike[prompt.text].append(prompt)
+    return alike
 
 
 def _texts(row: AnswerRow, prompt: Prompt) -> Sequence[str]:
@@ -166,13 +174,19 @@ def _split(text: str) -> Sequence[str]:
 
 
 def _answers_to(
-    prompt: Prompt, row: AnswerRow, texts: Sequence[str]
+    prompt: Prompt, row: AnswerRow, texts: Sequence[str], alike: Iterable[Prompt]
 ) -> Iterator[tuple[Asked, AnswerRow]]:
-    """Yield what a row answers to each question of a prompt; what it lacks is left out."""
+    """Yield what a row answers to each question of a prompt; what it lacks is left out.
+
+    Several questions stand behind the prompt's id, so further samples have the answers again.
+    """
+    samples = [prompt]
     if n_answers(prompt.turns) > 1:  # what is counted is of all together
         row = row._replace(n_prompt_tokens=None, n_generated_tokens=None, elapsed_s=None)
-    for n, text in enumerate(texts):
-        yield _asked(prompt, tuple(texts[:n])), row._replace(text=text)
+        samples += [each for each in alike if each.prompt_id.startswith(f"{prompt.prompt_id}#")]
+    for sample in samples:
+        for n, text in enumerate(texts):
+            yield _asked(sample, tuple(texts[:n])), row._replace(text=text)
 
 
 def _rows(

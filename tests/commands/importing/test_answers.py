@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from commands.errors import ConfigurationError
 from commands.importing.answers import RecordedAnswers, read_answers, unanswered
@@ -153,6 +154,19 @@ def test_a_list_answers_the_questions_of_a_conversation(
     asked = (*first, ("assistant", "So"), TALK[1])
 
     assert texts(tmp_path, row, bank=TALKS) == {first: "So", asked: "Just so"}
+
+
+@pytest.mark.parametrize("named", [{"prompt_id": "p3"}, {"prompt": "Why, really?"}])
+def test_an_answer_meets_each_sample_of_a_conversation(
+    tmp_path: Path, named: Mapping[str, str]
+) -> None:
+    """Each sample is a prompt of its own, whose questions are the same."""
+    further = [replace(each, prompt_id=PromptId(f"{each.prompt_id}#2")) for each in TALKS]
+    bank = (*TALKS, *further)
+
+    answers = read(tmp_path, SO, ME, {**named, "response": ["So", "Just so"]}, bank=bank)
+
+    assert unanswered(answers, bank) is None
 
 
 def test_prompts_without_an_answer_to_each_question_are_named(tmp_path: Path) -> None:
