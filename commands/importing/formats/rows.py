@@ -296,7 +296,7 @@ def said_of_prompt(fields: Fields, *, but: str = "") -> dict[str, object]:
     """
     said: dict[str, object] = {}
     for field in ("gold_answer", "category"):
-        for value in (fields.get(name) for name in PROMPT_COLUMNS[field] if name != but):
+        for value in (fields.get(name) for name in PROMPT_COLUMNS[field] if name != but.casefold()):
             given = value if isinstance(value, list) else [value]
             texts = [text for text in given if isinstance(text, str) and text.strip()]
             if texts and len(texts) == len(given):

@@ -56,7 +56,7 @@ REGISTERED: Final = (
             _number_of("judges", "how many judges are registered"),
             field("generation_seed", "from which the seeds of responses follow"),
             field("instructions_version", "of the judge's instructions", "instructions.version"),
-            text("instructions", "what every judge is sent", "instructions.text"),
+            text("instructions", "what a judge without its own is sent", "instructions.text"),
             field("configuration", "all settings, as JSON"),
             field("versions", "packages and their versions, as JSON"),
             AT,
