@@ -37,6 +37,7 @@ from ledger.events.registration import (
 )
 from ledger.identity import JudgeId
 from projections.evaluations.state import Evaluations
+from projections.tournament.matches import first_samples
 
 Thing = TypeVar("Thing")
 
@@ -74,7 +75,7 @@ def plan_evaluations(
     events = (each for each in opening.registrations if isinstance(each, EntrantRegistered))
     roster: dict[str, Entrant] = {each.entrant.entrant_id: each.entrant for each in events}
     chosen_entrants = _chosen("entrant", entrants, roster, "on the roster")
-    bank = opening.bank[: len(opening.bank) // settings.generation.samples]
+    bank = first_samples(opening.bank, settings.generation.samples)
     sources = EvaluationSources(folder, bank, readers)
     chosen = tuple(_make_evaluations(settings.evaluations, evaluations, sources, opening))
     planned: list[evaluate.PlannedEvaluation] = []

@@ -51,6 +51,7 @@ from ledger.identity import (
 )
 from projections.tournament.designs import fewest_linking, is_linked
 from projections.tournament.matches import (
+    first_samples,
     is_eligible,
     pilot_prompts,
     pilot_size,
@@ -275,7 +276,7 @@ def selected_prompts(
     pilot = settings.pilot
     is_said = "size" in pilot.model_fields_set
     samples = settings.generation.samples
-    firsts = bank[: len(bank) // samples]
+    firsts = first_samples(bank, samples)
     size = pilot.size if is_said else pilot_size(len(firsts))
     strata = pilot.strata or proportional_strata(firsts, size)
     try:

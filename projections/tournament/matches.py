@@ -53,6 +53,11 @@ def pilot_size(n_prompts: int) -> int:
     return PILOT_SIZE if n_prompts >= PILOT_SIZE else max(1, n_prompts // 5)
 
 
+def first_samples(prompts: Sequence[Prompt], n_samples: int) -> Sequence[Prompt]:
+    """Return the prompts of a bank once; further samples of all of them follow the first."""
+    return prompts[: len(prompts) // n_samples]
+
+
 def pilot_prompts(
     prompts: Sequence[Prompt],
     strata: Mapping[str, int],
@@ -70,7 +75,7 @@ def pilot_prompts(
         ValueError: A stratum asks for more prompts than its source has.
     """
     rng = np.random.default_rng(seed)
-    firsts = prompts[: len(prompts) // n_samples]
+    firsts = first_samples(prompts, n_samples)
     chosen: set[PromptId] = set()
     for source, size in strata.items():
         candidates = [prompt.prompt_id for prompt in firsts if prompt.source == source]
@@ -94,7 +99,7 @@ def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[P
     pilot, n_samples = recorded.get("pilot"), recorded.get("generation", {}).get("samples", 1)
     if pilot is None:
         return frozenset()
-    firsts = prompts[: len(prompts) // n_samples]
+    firsts = first_samples(prompts, n_samples)
     # the record says 50 where the settings said nothing; 50 that were asked for were in the bank
     size = pilot_size(len(firsts)) if pilot["size"] == PILOT_SIZE else pilot["size"]
     strata = pilot["strata"] or proportional_strata(firsts, size)
