@@ -368,7 +368,7 @@ def read_instructions(path: Path | None, key: str = "[judge] instructions") -> I
     version, _ = _version(path, text, "the judge's instructions begin with their")
     instructions = Instructions(version=version, text=text)
     if instructions.guidance.startswith("+++"):
-        fault = f"{path}: instructions have no front matter, which the judge would read; remove it"
+        fault = f"{path}: the judge would read the front matter (+++) as text; remove it"
         raise ConfigurationError([fault])
     return instructions
 

@@ -508,7 +508,10 @@ def test_further_samples_follow_the_whole_bank(tmp_path: Path) -> None:
         ("", "judge.md: the file of instructions is empty; write what the judge must do, or"),
         ("<!-- version: 1 -->\n \n", "judge.md: the file of instructions is empty; write what"),
         ("Be brief.\n", "judge.md:1: the judge's instructions begin with their version, as in <!"),
-        ("<!-- version: 1 -->\n+++\n+++\nJudge.", "judge.md: instructions have no front matter, w"),
+        (
+            "<!-- version: 1 -->\n+++\n+++\nJudge.",
+            "judge.md: the judge would read the front matter",
+        ),
     ],
 )
 def test_instructions_that_say_nothing_or_have_no_version_are_refused(
