@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from commands.errors import NotFound, shortened
 from ledger.auditing.audit import read_some
 from ledger.events.imports import LedgerMerged
+from ledger.events.judging import LookTaken
 from ledger.events.ratings import RatingsPublished
 from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId, digest_of_bytes
@@ -17,6 +18,7 @@ from ledger.storage.files import write_files
 from ledger.store import Ledger
 from projections.artifacts.files import files_of, holds_ratings, holds_texts
 from projections.artifacts.results import Results, results_of
+from projections.ratings.looks import decides_alike, look_now
 from projections.tournament.folding import advance
 from projections.tournament.state import Tournament
 
@@ -87,7 +89,7 @@ def replay(
     against: Path | None = None,
     out: Path | None = None,
 ) -> Replayed:
-    """Rebuild published runs, and compare them with the recorded digests.
+    """Rebuild published runs and looks, and compare them with what is recorded.
 
     With `against`, the folder of a run, only that run; `out` is a folder to write them to.
 
@@ -103,7 +105,26 @@ def replay(
             differences += _differences_from_folder(rebuilt, against)
         if out is not None:
             write_files(out / rebuilt.claim.run, {**rebuilt.files, **_report(ledger, rebuilt)})
+    if against is None:
+        differences += _looks_taken_otherwise(ledger, stream, until)
     return Replayed(tuple(claim.run for claim in claims), tuple(differences))
+
+
+def _looks_taken_otherwise(
+    ledger: Ledger, stream: StreamId, until: int | None
+) -> Iterator[Difference]:
+    """Yield the looks that today's verdicts before them would have decided in another way."""
+    own = [*ledger.read(stream=stream, types={type_name(LookTaken)}, until=until)]
+    state, page = Tournament(stream), list[Recorded]()
+    for recorded in ledger.read(until=own[-1].position) if own else ():
+        look = recorded.event
+        is_look = isinstance(look, LookTaken) and recorded.stream == stream
+        if is_look or len(page) == _PAGE:
+            state, page = advance(state, page), []
+        if isinstance(look, LookTaken) and is_look and not decides_alike(look_now(state), look):
+            why, is_fault = "its verdicts decide otherwise", not state.redactions.positions
+            yield Difference(f"look {look.number}", "decisions", why, is_fault=is_fault)
+        page.append(recorded)
 
 
 def _selected_claims(

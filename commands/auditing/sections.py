@@ -194,7 +194,7 @@ class SectionMaker:
         """
         state = self._judged(prompts)
         groups = settlements_of(state, prompts, self._judge, self._terms)
-        comparisons = published_comparisons(groups, self._terms)
+        comparisons = published_comparisons(state, self._judge, groups, self._terms)
         return RunSection(line_files(SettledPairs(state, self._judge, groups)), comparisons)
 
     def _judged(self, prompts: frozenset[PromptId]) -> Tournament:

@@ -33,6 +33,7 @@ from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from ledger.events.responses import ResponseFailureReason
+from projections.tournament.looks import prompts_so_far
 from projections.tournament.remaining import n_waiting_pairs, progress, response_counts
 
 Retry = Annotated[
@@ -83,7 +84,8 @@ def generate(
     with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
         make = backends.generator
-        done = generate_with_consent(recorder, prompts, make, book, spending, talk, retry=reasons)
+        wave = prompts_so_far(recorder.state, prompts)
+        done = generate_with_consent(recorder, wave, make, book, spending, talk, retry=reasons)
         responses = response_counts(recorder.state, prompts)
     say(
         f"{done.n_missing} responses were missing: {done.n_generated} generated,"
@@ -124,7 +126,7 @@ def judge(
         done = judge_with_consent(recorder, plan, ConfiguredBackends(settings, folder), talk)
         state = recorder.state
         accounts = progress(state, prompts, plan.judge).accounts
-        n_waiting = n_waiting_pairs(state, prompts, plan.judge)
+        n_waiting = n_waiting_pairs(state, prompts_so_far(state, prompts), plan.judge)
     say(
         f"{done.n_open} queries were open: {done.n_verdicts} answered with a verdict,"
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"

@@ -57,8 +57,8 @@ from projections.fold import Projection, State, fold
 from projections.ratings.judge_bias.several_judges import family_of
 from projections.results.columns import KEPT, Column, Shown
 from projections.results.money import FRACTIONS
-from projections.tournament.designs import not_planned
 from projections.tournament.folding import tournament_of
+from projections.tournament.looks import not_asked
 from projections.tournament.remaining import (
     awaited_queries,
     missing_responses,
@@ -181,7 +181,7 @@ def judge(
     texts = edited_texts(state, missing_responses(state, prompts))
     answers, changed = edited_answers(state, queries, chosen), rewordings(state, queries, chosen)
     selection.writer.write(
-        missing_verdicts_table(rows, cost, changed, awaited, texts, answers, not_planned(state))
+        missing_verdicts_table(rows, cost, changed, awaited, texts, answers, not_asked(state))
     )
     tell_without_gold(state, prompts, say)
     _tell_of_kin(state, chosen)

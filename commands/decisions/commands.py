@@ -175,6 +175,13 @@ class ReconcilePair:
 
 
 @dataclass(frozen=True)
+class TakeLook:
+    """Look at the verdicts on the prompts so far: which pairs are decided, and which futile?"""
+
+    number: int  # of the tournament's looks
+
+
+@dataclass(frozen=True)
 class PublishRatings:
     """Record the digests of a run's published files."""
 
@@ -196,5 +203,6 @@ Command: TypeAlias = (
     | EndBatch
     | ReopenBatch
     | ReconcilePair
+    | TakeLook
     | PublishRatings
 )

@@ -17,6 +17,7 @@ from commands.ports import GeneratedText, GenerationFailure
 from ledger.events import judging, registration, responses
 from ledger.events.registry import Event
 from ledger.events.requests import ParameterRefused, RequestsSettled, RequestsSubmitted
+from projections.ratings.looks import look_now
 from projections.tournament.matches import PlannedResponse
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import POLICIES
@@ -48,8 +49,8 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
             | commands.ReopenBatch()
         ):
             return decide_on_batch(command, state)
-        case commands.ReconcilePair():
-            return _reconcile(command, state)
+        case commands.ReconcilePair() | commands.TakeLook():
+            return _conclude(command, state)
         case commands.PublishRatings(ratings=ratings):
             return () if ratings in state.publications else (ratings,)
         case _:
@@ -162,7 +163,11 @@ def _requests(
     )
 
 
-def _reconcile(command: commands.ReconcilePair, state: Tournament) -> tuple[Event, ...]:
+def _conclude(
+    command: commands.ReconcilePair | commands.TakeLook, state: Tournament
+) -> tuple[Event, ...]:
+    if isinstance(command, commands.TakeLook):
+        return () if command.number <= len(state.looks) else (look_now(state),)
     key = command.match.key(command.judge, command.policy)
     if key in state.outcomes:
         return ()

@@ -35,6 +35,10 @@ class GenerationSummary(NamedTuple):
     n_generated: int
     n_failed: int
 
+    def plus(self, other: "GenerationSummary") -> "GenerationSummary":
+        """Return what was generated in both."""
+        return GenerationSummary(*map(sum, zip(self, other, strict=True)))
+
 
 def generate_missing(
     recorder: Recorder,

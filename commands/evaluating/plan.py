@@ -37,7 +37,7 @@ from ledger.events.registration import (
 )
 from ledger.identity import JudgeId
 from projections.evaluations.state import Evaluations
-from projections.tournament.matches import first_samples
+from projections.tournament.bank import first_samples
 
 Thing = TypeVar("Thing")
 

@@ -28,6 +28,7 @@ from projections.ratings.forecast import (
     prompts_needed,
 )
 from projections.results.ratings import DesignRow
+from projections.tournament.bank import is_eligible
 from projections.tournament.designs import (
     EntrantPair,
     PairDesign,
@@ -35,7 +36,7 @@ from projections.tournament.designs import (
     pairs_by,
     without_design,
 )
-from projections.tournament.matches import is_eligible, matches
+from projections.tournament.matches import matches
 from projections.tournament.remaining import AskingRules, awaited_queries
 from projections.tournament.settlement import by_dimension, settle_verdicts
 from projections.tournament.state import Tournament

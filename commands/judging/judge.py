@@ -91,6 +91,15 @@ class JudgingSummary(NamedTuple):
     n_failed: int  # sent now, and without a verdict or a score at the end
     n_reconciled: int
 
+    @property
+    def n_asked(self) -> int:
+        """How many queries were sent now."""
+        return self.n_verdicts + self.n_failed
+
+    def plus(self, other: "JudgingSummary") -> "JudgingSummary":
+        """Return what was judged in both."""
+        return JudgingSummary(*map(sum, zip(self, other, strict=True)))
+
 
 def judge_open(
     recorder: Recorder,

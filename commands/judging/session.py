@@ -6,7 +6,7 @@ prices, the cap, and how batches are sent.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from commands.decisions.commands import ReopenQuery
@@ -23,6 +23,7 @@ from commands.judging.panel import id_of_mode, keys_needed, section_of
 from commands.judging.receiving import BatchReceiver
 from commands.judging.unreadable import nothing_judged
 from commands.judging.waiting import BatchOptions
+from commands.judging.waves import in_waves
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.api_keys import require_keys
 from commands.settings.schema import JudgeSection, Settings
@@ -293,11 +294,17 @@ def judge_with_consent(
             reception = BatchReceiver(recorder, port_of, plan.batch_options)
             reception.receive_earlier()
             _approve(recorder, plan, console)
-            return judge_in_batches(recorder, task, reception)
+            judge_wave = partial(judge_in_batches, recorder, reception=reception)
+            return in_waves(recorder, task, judge_wave, console.tell)
     _approve(recorder, plan, console)
-    return judge_open(
-        recorder, task, backends.judge, on_progress=console.on_progress, tell=console.tell
+    judge_wave = partial(
+        judge_open,
+        recorder,
+        judge_of=backends.judge,
+        on_progress=console.on_progress,
+        tell=console.tell,
     )
+    return in_waves(recorder, task, judge_wave, console.tell)
 
 
 def batches_not_received(state: Tournament, judge: JudgeSettings) -> Iterator[str]:

@@ -22,8 +22,8 @@ from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId
 from ledger.store import Ledger
 from projections.battles.columns import Battles, battles_of
 from projections.fold import Projection, State, fold
-from projections.tournament.designs import not_planned
 from projections.tournament.jury import settle_by_majority
+from projections.tournament.looks import not_asked, widening_of
 from projections.tournament.matches import Pairing, pairings
 from projections.tournament.settlement import (
     Compared,
@@ -138,7 +138,14 @@ class JudgedTournament:
     @cached_property
     def columns(self) -> Mapping[Dimension, Battles]:
         """The settlements in columns, by dimension."""
-        return {name: battles_of(group) for name, group in self.settlements.items()}
+        return {
+            name: battles_of(group, widening=self.widening(name))
+            for name, group in self.settlements.items()
+        }
+
+    def widening(self, dimension: Dimension) -> float:
+        """Return how much wider intervals are, since there were looks."""
+        return widening_of(self.state, self.judge, dimension)
 
     def rated_battles(self, ties: TieModel) -> Mapping[Dimension, Battles]:
         """Return the battles of Bradley-Terry, by dimension."""
@@ -155,7 +162,7 @@ class JudgedTournament:
         accounts = (
             f"{name}: {battles.account.sentence()}" for name, battles in self.columns.items()
         )
-        return (*accounts, *not_planned(self.state))
+        return (*accounts, *not_asked(self.state))
 
 
 class Perspective(NamedTuple):

@@ -35,7 +35,7 @@ def _names(*kinds: type[Fact]) -> frozenset[str]:
     return frozenset(name for name, each in EVENTS.types.items() if issubclass(each, kinds))
 
 
-_SETTING: Final = _names(TournamentOpened, Registered)
+_SETTING: Final = _names(TournamentOpened, Registered, judging.LookTaken)
 _OUTCOMES: Final = _names(judging.PairReconciled)
 _FAILURES: Final = _names(ResponseFailed, judging.JudgeQueryFailed)
 _SETTLING: Final = _SETTING | _OUTCOMES | _FAILURES | _names(ResponseGenerated)

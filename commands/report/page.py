@@ -43,7 +43,7 @@ from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
 from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
-from projections.tournament.designs import not_planned
+from projections.tournament.looks import not_asked
 from projections.tournament.matches import planned_responses, response_status
 from projections.tournament.state import Tournament
 
@@ -189,7 +189,7 @@ def view_of(
         ),
         ratings_of(rated),
         value_map_of(subject, rated),
-        "; ".join((account.sentence(), *not_planned(state))),
+        "; ".join((account.sentence(), *not_asked(state))),
         account.decided + account.tie > 0,
     )
 

@@ -28,7 +28,7 @@ from ledger.storage.place import foreign_kind, require_one_name
 from ledger.storage.sharing import require_writable
 from ledger.store import Ledger
 from projections.results.columns import Column, Shown
-from projections.tournament.matches import is_eligible
+from projections.tournament.bank import is_eligible
 from projections.tournament.remaining import WithoutGold
 
 _MODELS: Final = ("torch", "transformers", "peft")

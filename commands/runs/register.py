@@ -49,14 +49,14 @@ from ledger.identity import (
     canonical_json,
     digest_of_bytes,
 )
-from projections.tournament.designs import fewest_linking, is_linked
-from projections.tournament.matches import (
+from projections.tournament.bank import (
     first_samples,
     is_eligible,
     pilot_prompts,
     pilot_size,
     proportional_strata,
 )
+from projections.tournament.designs import fewest_linking, is_linked
 
 Named = TypeVar("Named")
 Read = TypeVar("Read")

@@ -35,6 +35,7 @@ from ledger.recorded import Recorded
 from ledger.storage.files import cannot_write, write_files, write_whole
 from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
+from projections.tournament.looks import prompts_so_far
 from projections.tournament.remaining import missing_responses, responses_to_come
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
@@ -201,11 +202,18 @@ def run_tournament(
         to_come = responses_to_come(recorder.state, prompts)
         requests = [Request(cell.entrant, cell.text) for cell in to_come]
         options = session.agreed_to_all(recorder, judging, requests, book, console)
-    generated = generate_with_consent(
-        recorder, prompts, backends.generator, book, options.spending, console
-    )
-    judging = plan(options=options)  # again: what was generated counts against the cap
-    judged = session.judge_with_consent(recorder, judging, backends, console)
+    generated, judged = GenerationSummary(0, 0, 0), JudgingSummary(0, 0, 0, 0)
+    n_looks = -1
+    while n_looks < len(recorder.state.looks):  # once; or until a look leaves nothing to do
+        n_looks = len(recorder.state.looks)
+        wave = prompts_so_far(recorder.state, prompts)
+        generated = generated.plus(
+            generate_with_consent(
+                recorder, wave, backends.generator, book, options.spending, console
+            )
+        )
+        judging = plan(options=options)  # again: what was generated counts against the cap
+        judged = judged.plus(session.judge_with_consent(recorder, judging, backends, console))
     session.require_none_in_flight(recorder.state, judging.task)
     terms = PublicationTerms(
         mode=options.mode,

@@ -23,7 +23,7 @@ from ledger.events.registration import Provider
 from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
 from projections.intervals import too_few_resamples
 from projections.ratings.elo.uncertainty import BOOTSTRAPS, LEVEL
-from projections.tournament.matches import PILOT_SEED, PILOT_SIZE
+from projections.tournament.bank import PILOT_SEED, PILOT_SIZE
 
 
 class TournamentSection(Section):
@@ -185,6 +185,9 @@ class JudgingSection(Section):
     sparse: int | None = Field(default=None, gt=0)
     """How many pairs are compared on each prompt: drawn so that all entrants are compared about
     equally often. Default: all pairs."""
+    looks: int | None = Field(default=None, ge=2, le=20)
+    """How often the verdicts are looked at, each time after an equal part of the prompts: pairs
+    that are decided, or will hardly be, are asked no more. Default: all is asked."""
 
 
 OF_ALL_JUDGES: Final = (

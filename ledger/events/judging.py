@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 from ledger.events.evaluations import EvaluationFact, SampleName
 from ledger.events.money import Price, Usage
 from ledger.events.registration import Reference, ScoreScale
-from ledger.events.values import Count, Dollars, Fact, Moment, Ordinal
+from ledger.events.values import Count, Dollars, Fact, Moment, Ordinal, Positive, Value
 from ledger.identity import (
     Digest,
     Dimension,
@@ -237,6 +237,39 @@ class JudgeQueryReopened(Fact, frozen=True):
     judge: JudgeId
     attempt: int  # the one that failed
     reason: FailureReason
+
+
+class PairOfEntrants(Value, frozen=True):
+    """Two entrants, each by its label and the digest of what determines its responses."""
+
+    a: Reference
+    b: Reference
+
+
+class DimensionLook(Value, frozen=True):
+    """What a look decided on a dimension."""
+
+    rubric: Reference  # the dimension, and the digest of the rubric's text
+    n_prompts: Count  # in the waves so far
+    n_planned: Count  # in all waves
+    critical: float | None  # |z| from which a pair is decided; None: none could be yet
+    widening: Positive  # how much wider intervals are, since there are looks
+    decided: tuple[PairOfEntrants, ...]  # the better one first
+    futile: tuple[PairOfEntrants, ...]
+
+
+class LookTaken(Fact, frozen=True):
+    """The verdicts were looked at when a wave of prompts was judged.
+
+    Pairs that are decided or futile are asked no more on prompts of later waves.
+    """
+
+    key_fields = ("number",)
+    number: Ordinal  # of the tournament's looks
+    judge: Reference  # its label, and the digest of what determines its replies
+    n_looks: Ordinal  # planned in all
+    prompts: tuple[PromptId, ...]  # of this wave alone
+    dimensions: tuple[DimensionLook, ...]
 
 
 class PairReconciled(Fact, frozen=True):

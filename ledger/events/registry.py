@@ -130,6 +130,7 @@ Event: TypeAlias = (
     | judging.ScoreShared
     | judging.JudgeQueryFailed
     | judging.JudgeQueryReopened
+    | judging.LookTaken
     | judging.PairReconciled
     | ratings.RatingsPublished
     | imports.LedgerMerged

@@ -13,6 +13,7 @@ from projections.battles.columns import Battles, battles_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import Standings, standings
 from projections.ratings.tournament import by_dimension as rated_by_dimension
+from projections.tournament.looks import widening_of
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule
@@ -77,11 +78,17 @@ def settlements_of(
 
 
 def published_comparisons(
-    groups: Mapping[Dimension, Iterable[Settlement]], terms: PublicationTerms
+    tournament: Tournament,
+    judge: JudgeSettings,
+    groups: Mapping[Dimension, Iterable[Settlement]],
+    terms: PublicationTerms,
 ) -> dict[Dimension, Battles]:
     """Return settlements in columns, as a run rates them."""
     cluster = attrgetter("cluster" if terms.rated_by == "verdicts" else "prompt_id")
-    return {dimension: battles_of(group, cluster) for dimension, group in groups.items()}
+    return {
+        dimension: battles_of(group, cluster, widening=widening_of(tournament, judge, dimension))
+        for dimension, group in groups.items()
+    }
 
 
 def rated_results(
@@ -91,7 +98,7 @@ def rated_results(
     groups: Mapping[Dimension, tuple[Settlement, ...]],
 ) -> Results:
     """Compute the ratings of settlements, by the terms of a publication."""
-    comparisons = published_comparisons(groups, publication.terms)
+    comparisons = published_comparisons(tournament, judge, groups, publication.terms)
     rated = rated_run(tournament, publication, judge, comparisons)
     return Results(**vars(rated), settlements=groups)
 

@@ -71,6 +71,7 @@ class Battles:
         status: (n,) index of the outcome, or of why there is none, in STATUSES.
         prompts: Ids of the first clusters, in order of their numbers; later clusters have none.
         counted: What each is one of.
+        widening: How much wider intervals are, since the battles were looked at before.
 
     Raises:
         NotABattle: A battle has one entrant only, or an invalid score or weight.
@@ -86,6 +87,7 @@ class Battles:
     status: NDArray[np.uint8]
     prompts: tuple[Hashable, ...] = ()
     counted: Counted = "pairs"
+    widening: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the columns."""
@@ -230,7 +232,10 @@ _BY_SCORE: Final = np.array([CODES["b"], CODES["tie"], CODES["a"]], dtype=np.uin
 
 
 def battles_of(
-    compared: Iterable[Compared], cluster_of: Callable[[Compared], Hashable] = attrgetter("cluster")
+    compared: Iterable[Compared],
+    cluster_of: Callable[[Compared], Hashable] = attrgetter("cluster"),
+    *,
+    widening: float = 1.0,
 ) -> Battles:
     """Return what was compared, all of one kind, in columns; prompts are numbered in order."""
     rows = [*compared]
@@ -248,6 +253,7 @@ def battles_of(
         status=np.array([CODES[row.exact_status] for row in rows], dtype=np.uint8),
         prompts=tuple(prompts[cluster] for cluster in numbers),
         counted=rows[0].counted if rows else "pairs",
+        widening=widening,
     )
 
 
@@ -271,6 +277,7 @@ def joined(parts: Sequence[Battles]) -> Battles:
         status=np.concatenate([part.status for part in parts]),
         prompts=tuple(prompts),
         counted=next((part.counted for part in parts if len(part)), "pairs"),
+        widening=max(part.widening for part in parts),
     )
 
 

@@ -140,9 +140,8 @@ def rate_adjusted(
     _require_sandwich(parameters)
     plain = rate(battles, parameters)
     found = _fitted(battles, features, plain)
-    return AdjustedRatings(
-        plain, _with_intervals(found, plain), found.coefficients, found.columns.left_out
-    )
+    adjusted = _with_intervals(found, plain).widened(battles.widening)
+    return AdjustedRatings(plain, adjusted, found.coefficients, found.columns.left_out)
 
 
 def fit_adjusted(

@@ -1,6 +1,6 @@
 """A tournament's Bradley-Terry leaderboards: by dimension, overall, and with style control."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
@@ -63,6 +63,8 @@ def overall(
     weights: Mapping[str, float],
     parameters: BradleyTerryParameters,
     roster: Iterable[EntrantId],
+    *,
+    widening: float = 1.0,
 ) -> Overall:
     """Rate a tournament's entrants by the weighted mean of their ratings on dimensions.
 
@@ -71,12 +73,13 @@ def overall(
         weights: Of dimensions; 0 for those not named.
         parameters: Of the ratings on each dimension.
         roster: Entrants to list even without a battle.
+        widening: Of intervals, since there were looks.
 
     Raises:
         CannotRate: As for `bradley_terry.overall.rate_overall`.
     """
     settled = [each for group in groups.values() for each in group]
-    battles = battles_of(settled)
+    battles = battles_of(settled, widening=widening)
     ratings = rate_overall(
         battles.by_verdicts(parameters.ties),
         [settled[place].dimension for place in battles.verdict_places(parameters.ties)],
@@ -102,6 +105,8 @@ def style_controlled(
     features: Sequence[str],
     parameters: BradleyTerryParameters,
     roster: Iterable[EntrantId],
+    *,
+    widening: Callable[[Dimension], float] = lambda _: 1.0,
 ) -> tuple[StyleControlled, ...]:
     """Rate a tournament's entrants on each dimension, controlling for style features.
 
@@ -112,6 +117,7 @@ def style_controlled(
         features: Some of FEATURES.
         parameters: Of the ratings.
         roster: Entrants to list even without a battle.
+        widening: Of intervals on a dimension, since there were looks.
 
     Raises:
         CannotRate: As for `ratings.style.rate_adjusted`.
@@ -120,7 +126,9 @@ def style_controlled(
     shown = {dimension: with_texts(group) for dimension, group in groups.items()}
     adjusted = {
         dimension: rate_adjusted(
-            battles_of(group).by_verdicts("half"), style_of_battles(group, features), parameters
+            battles_of(group, widening=widening(dimension)).by_verdicts("half"),
+            style_of_battles(group, features),
+            parameters,
         )
         for dimension, group in shown.items()
     }

@@ -34,6 +34,7 @@ Work: TypeAlias = (
     | judging.JudgeQuerySubmitted
     | judging.JudgeQueryFailed
     | judging.JudgeQueryReopened
+    | judging.LookTaken
     | judging.PairReconciled
 )
 Beside: TypeAlias = (
@@ -199,6 +200,9 @@ class _StateBuilder:
             case judging.JudgeQueryReopened(query_key=key, attempt=attempt):
                 self._map("reopened")[key] = attempt
                 self._map("useless_replies")[key] = 0
+            case judging.LookTaken():
+                looks = self._fields.get("looks", self._state.looks)
+                self._fields["looks"] = (*looks, event)
             case ResponseFailed(response_key=key):
                 self._map("response_failures")[key] = event
             case TournamentOpened():

@@ -6,7 +6,8 @@ from typing import TypeAlias
 
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, PromptId
-from projections.tournament.matches import Pairing, recorded_pilot
+from projections.tournament.bank import recorded_pilot
+from projections.tournament.matches import Pairing
 from projections.tournament.settlement import Settlement, Status, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule, majority

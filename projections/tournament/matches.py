@@ -5,16 +5,14 @@ are drawn from the bank.
 """
 
 import hashlib
-import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
-import numpy as np
 
 from ledger.events.conversations import Messages, asked_so_far, n_answers, transcript
 from ledger.events.judging import Order, PairKey
@@ -28,86 +26,13 @@ from ledger.events.registration import (
 )
 from ledger.events.responses import Followed, ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
+from projections.tournament.bank import is_eligible
 from projections.tournament.designs import design_of, planned_pairs
+from projections.tournament.looks import stops_of
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
-PILOT_SEED: Final = 20260427
-PILOT_SIZE: Final = 50
-"""How many prompts a pilot has where the settings do not say, unless the bank is smaller."""
 _response_key: Final = lru_cache(maxsize=1024)(response_key)  # planned alone, then in pairings
-
-
-def proportional_strata(prompts: Sequence[Prompt], size: int) -> dict[str, int]:
-    """Divide a size among the sources in proportion (largest remainder, then bank order)."""
-    counts = Counter(prompt.source for prompt in prompts)  # sources in bank order
-    strata = {source: size * n // len(prompts) for source, n in counts.items()}
-    by_remainder = sorted(counts, key=lambda source: -(size * counts[source] % len(prompts)))
-    for source in by_remainder[: size - sum(strata.values())]:
-        strata[source] += 1
-    return strata
-
-
-def pilot_size(n_prompts: int) -> int:
-    """Return the size of a pilot where the settings do not say: of a small bank, a fifth."""
-    return PILOT_SIZE if n_prompts >= PILOT_SIZE else max(1, n_prompts // 5)
-
-
-def first_samples(prompts: Sequence[Prompt], n_samples: int) -> Sequence[Prompt]:
-    """Return the prompts of a bank once; further samples of all of them follow the first."""
-    return prompts[: len(prompts) // n_samples]
-
-
-def pilot_prompts(
-    prompts: Sequence[Prompt],
-    strata: Mapping[str, int],
-    *,
-    seed: int = PILOT_SEED,
-    n_samples: int = 1,
-) -> tuple[PromptId, ...]:
-    """Draw each stratum without replacement from one generator; return prompts in bank order.
-
-    Strata are drawn in the order given, as the customer's orchestrator does. Where the bank has
-    several samples of each prompt, all second ones behind all first, prompts are drawn with all
-    of them.
-
-    Raises:
-        ValueError: A stratum asks for more prompts than its source has.
-    """
-    rng = np.random.default_rng(seed)
-    firsts = first_samples(prompts, n_samples)
-    chosen: set[PromptId] = set()
-    for source, size in strata.items():
-        candidates = [prompt.prompt_id for prompt in firsts if prompt.source == source]
-        if size > len(candidates):
-            raise ValueError(
-                f"the pilot asks for {size} prompts of source {source!r},"
-                f" the bank has {len(candidates)}; lower [pilot] size or strata"
-            )
-        drawn = rng.choice(len(candidates), size=size, replace=False)
-        chosen.update(candidates[i] for i in drawn)
-    return tuple(
-        prompt.prompt_id
-        for n, prompt in enumerate(prompts)
-        if firsts[n % len(firsts)].prompt_id in chosen
-    )
-
-
-def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[PromptId]:
-    """Return the pilot prompts of a recorded configuration; none if it has no pilot."""
-    recorded = json.loads(configuration)
-    pilot, n_samples = recorded.get("pilot"), recorded.get("generation", {}).get("samples", 1)
-    if pilot is None:
-        return frozenset()
-    firsts = first_samples(prompts, n_samples)
-    # the record says 50 where the settings said nothing; 50 that were asked for were in the bank
-    size = pilot_size(len(firsts)) if pilot["size"] == PILOT_SIZE else pilot["size"]
-    strata = pilot["strata"] or proportional_strata(firsts, size)
-    try:
-        drawn = pilot_prompts(prompts, strata, seed=pilot["seed"], n_samples=n_samples)
-        return frozenset(drawn)
-    except ValueError:  # the bank has too few: no pilot was run
-        return frozenset()
 
 
 @lru_cache(maxsize=1024)  # the same for every entrant
@@ -223,17 +148,39 @@ def planned_responses(
 ) -> tuple[PlannedResponse, ...]:
     """Return every planned response: prompts in bank order, then the roster.
 
-    In a sparse design entrants that meet nobody on a prompt need no response to it.
+    Entrants that meet nobody on a prompt need no response to it, in a sparse design or where looks
+    stopped their pairs.
     """
-    chosen, pairs = frozenset(prompts), planned_pairs(tournament)
-    is_sparse = design_of(tournament).sparse is not None
+    chosen = frozenset(prompts)
     return tuple(
         planned_response(tournament, entrant, prompt)
-        for prompt in tournament.bank
+        for prompt, meeting in _meetings(tournament)
         if prompt.prompt_id in chosen
         for entrant in tournament.roster
-        if not is_sparse or any(entrant.entrant_id in pair for pair in pairs[prompt.prompt_id])
+        if meeting is None or entrant.entrant_id in meeting
     )
+
+
+def _meetings(
+    tournament: Tournament,
+) -> Iterator[tuple[Prompt, Collection[EntrantId] | None]]:
+    """Yield each prompt of the bank with the entrants that meet on it; None: all do."""
+    pairs, stops = planned_pairs(tournament), stops_of(tournament)
+    all_meet = design_of(tournament).sparse is None and not stops.last_wave
+    for prompt in tournament.bank:
+        name = prompt.prompt_id
+        asked = [each for each in tournament.dimensions if is_eligible(each, prompt)]
+        yield (
+            prompt,
+            None
+            if all_meet
+            else {
+                entrant
+                for pair in pairs[name]
+                if not all(stops.leaves_out(rubric.dimension, name, pair) for rubric in asked)
+                for entrant in pair
+            },
+        )
 
 
 def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -> PlannedResponse:
@@ -304,9 +251,9 @@ def response_status(
 def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pairing, ...]:
     """Return every planned pairing; a needed gold answer that is missing leaves a prompt out.
 
-    Those that the design leaves out are not planned.
+    Those that the design leaves out, or that a look stopped before, are not planned.
     """
-    pairs = planned_pairs(tournament)
+    pairs, stops = planned_pairs(tournament), stops_of(tournament)
     by_prompt: dict[PromptId, dict[EntrantId, PlannedResponse]] = defaultdict(dict)
     for cell in planned_responses(tournament, prompts):
         by_prompt[cell.prompt.prompt_id][cell.entrant.entrant_id] = cell
@@ -315,13 +262,9 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
         for prompt_id, row in by_prompt.items()
         for rubric in tournament.dimensions
         for a, b in pairs[prompt_id]
+        if not stops.leaves_out(rubric.dimension, prompt_id, (a, b))
         if is_eligible(rubric, row[a].prompt)
     )
-
-
-def is_eligible(rubric: Rubric, prompt: Prompt) -> bool:
-    """Say whether a prompt can be judged on a rubric's dimension."""
-    return prompt.gold_answer is not None or not rubric.needs_gold
 
 
 def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> Match | None:
@@ -350,7 +293,7 @@ def known_matches(
 
 _MATCHES: Final = "matches"
 _WHAT_MATCHES_SHOW: Final = attrgetter(
-    "opening", "prompts", "rubrics", "entrants", "judges", "responses", "redactions"
+    "opening", "prompts", "rubrics", "entrants", "judges", "looks", "responses", "redactions"
 )
 
 

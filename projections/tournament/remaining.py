@@ -10,12 +10,12 @@ from ledger.events.judging import MAY_CHANGE, UNPAID
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import ResponseFailureReason, ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
+from projections.tournament.bank import is_eligible
 from projections.tournament.compared import Account
 from projections.tournament.estimate import BYTES_PER_TOKEN
 from projections.tournament.matches import (
     Match,
     PlannedResponse,
-    is_eligible,
     matches,
     planned_response,
     planned_responses,

@@ -73,6 +73,7 @@ class Tournament:
     requests: EntrantRequests = NO_REQUESTS  # to its endpoint entrants
     refused_parameters: tuple[ParameterRefused, ...] = ()  # by servers, in any tournament
     outcomes: Map[judging.PairKey, judging.Outcome] = Map()
+    looks: tuple[judging.LookTaken, ...] = ()
     publications: tuple[RatingsPublished, ...] = ()
     redactions: Redactions = NONE_REDACTED
 

@@ -140,7 +140,11 @@ def overall(
 ) -> RatedBoards:
     """Rate the entrants over dimensions."""
     board, ratings = tournament_ratings.overall(
-        source.settlements, weights, parameters, source.roster
+        source.settlements,
+        weights,
+        parameters,
+        source.roster,
+        widening=max(map(source.widening, source.settlements)),
     )
     shares: dict[str, Json] = {part.dimension: part.share for part in ratings.parts}
     return RatedBoards(
@@ -157,7 +161,7 @@ def controlled(
 ) -> RatedBoards:
     """Rate the entrants with control for style features."""
     rated = tournament_ratings.style_controlled(
-        source.settlements, features, parameters, source.roster
+        source.settlements, features, parameters, source.roster, widening=source.widening
     )
     effects = [(board, effect) for board, ratings in rated for effect in ratings.coefficients]
     coefficients: dict[str, Json] = {

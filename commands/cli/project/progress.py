@@ -10,7 +10,7 @@ from commands.cli.shared.views import show, view_of
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
-from projections.tournament.designs import not_planned
+from projections.tournament.looks import not_asked
 from projections.tournament.remaining import progress
 from projections.tournament.settlement import account_of
 from projections.verdicts.policies import MAJORITY, RECORDED
@@ -29,4 +29,4 @@ def _progress(source: JudgedTournament) -> Table:
     if source.rule != RECORDED:
         accounts = ((name, account_of(group)) for name, group in source.settlements.items())
         found = replace(found, accounts=tuple(accounts))
-    return progress_table(found, source.judge, not_planned(source.state))
+    return progress_table(found, source.judge, not_asked(source.state))

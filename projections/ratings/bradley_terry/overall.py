@@ -149,7 +149,7 @@ def rate_overall(
         WeightedDimension(dimension, share, those, rate(those, parameters))
         for dimension, (share, those) in fought.items()
     )
-    return OverallRatings(parts, _overall(parts))
+    return OverallRatings(parts, _overall(parts).widened(battles.widening))
 
 
 def _shares(weights: Mapping[str, float], dimensions: Sequence[str]) -> dict[str, float]:

@@ -128,6 +128,15 @@ class BradleyTerryRatings(PointRatings):
             freedom=uncertainty.freedom,
         )
 
+    def widened(self, by: float) -> "BradleyTerryRatings":
+        """Return the ratings with intervals, and errors of differences, so many times as wide."""
+        return replace(
+            self,
+            lower=self.rating - by * (self.rating - self.lower),
+            upper=self.rating + by * (self.upper - self.rating),
+            covariance=by**2 * self.covariance,
+        )
+
     def rows(self, dimension: str = "") -> tuple[BradleyTerryRow, ...]:
         """Return the ratings one by one, in order of name, without ranks.
 
@@ -204,7 +213,8 @@ def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRa
         CannotRate: The anchor has no battle, Davidson's model does not have a score, or strengths
             are too far apart to be computed.
     """
-    return _assembled(battles, *_fitted(battles, parameters))
+    ratings = _assembled(battles, *_fitted(battles, parameters))
+    return ratings if battles.widening == 1 else ratings.widened(battles.widening)
 
 
 def rate_points(battles: Battles, parameters: BradleyTerryParameters) -> PointRatings:

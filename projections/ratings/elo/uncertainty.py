@@ -1,7 +1,7 @@
 """Intervals of Elo ratings: the bootstrap over prompts, or its limit for very many battles."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -82,6 +82,19 @@ def uncertainty(
     Returns:
         None where nothing can vary: with fewer than two prompts or resamples.
     """
+    found = _uncertainty(battles, ratings, parameters, n_prompts, most_resampled)
+    if found is None or battles.widening == 1:
+        return found
+    return replace(found, standard_error=battles.widening * found.standard_error)
+
+
+def _uncertainty(
+    battles: Battles,
+    ratings: EloRatings,
+    parameters: EloParameters,
+    n_prompts: int | None,
+    most_resampled: int,
+) -> EloBootstrap | None:
     if len(battles) <= most_resampled:
         return bootstrap(battles, parameters, k=parameters.k, n_prompts=n_prompts)
     n_judged = _n_judged(battles, parameters, n_prompts)

@@ -22,7 +22,7 @@ from ledger.errors import CannotWrite, FolderTaken, LedgerError, StaleVersion
 from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, RatingsPublished
 from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
-from projections.tournament.matches import recorded_pilot
+from projections.tournament.bank import recorded_pilot
 from projections.tournament.remaining import AskingRules
 from tests.support.builders.commands import (
     JUDGE,

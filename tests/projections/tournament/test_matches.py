@@ -14,6 +14,12 @@ from ledger.events.judging import PairReconciled
 from ledger.events.registration import Prompt
 from ledger.identity import PromptId
 from projections.fold import fold
+from projections.tournament.bank import (
+    pilot_prompts,
+    pilot_size,
+    proportional_strata,
+    recorded_pilot,
+)
 from projections.tournament.folding import advance, tournament_of
 from projections.tournament.matches import (
     Pairing,
@@ -22,15 +28,11 @@ from projections.tournament.matches import (
     match_of,
     matches,
     pairings,
-    pilot_prompts,
-    pilot_size,
     planned_response,
     planned_responses,
     prompt_seed,
-    proportional_strata,
     queries_on_record,
     queries_to,
-    recorded_pilot,
 )
 from projections.tournament.settlement import settle
 from projections.tournament.state import Tournament

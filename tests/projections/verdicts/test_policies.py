@@ -13,8 +13,9 @@ from ledger.events.judging import Outcome, PairReconciled, Verdict
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
 from projections.battles.columns import battles_of
+from projections.tournament.bank import recorded_pilot
 from projections.tournament.jury import settle_by_majority
-from projections.tournament.matches import planned_responses, recorded_pilot
+from projections.tournament.matches import planned_responses
 from projections.tournament.settlement import Settlement, account_of, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import (

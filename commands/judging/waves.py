@@ -1,0 +1,76 @@
+"""Judge in waves: after each the verdicts are looked at, and decided pairs are asked no more.
+
+Without looks the whole bank is one wave, and nothing is looked at.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from commands.decisions.commands import TakeLook
+from commands.decisions.recorder import Recorder
+from commands.errors import counted
+from commands.judging.judge import JudgeTask, JudgingSummary
+from commands.ports import Tell
+from ledger.events.judging import LookTaken
+from projections.tournament.looks import looked_at, n_looks_of, open_wave, prompts_so_far
+from projections.tournament.matches import pairings
+from projections.tournament.remaining import n_waiting_pairs
+from projections.tournament.state import Tournament
+
+
+def in_waves(
+    recorder: Recorder,
+    task: JudgeTask,
+    judge_wave: Callable[[JudgeTask], JudgingSummary],
+    tell: Tell,
+) -> JudgingSummary:
+    """Judge as many waves as can be judged now, and look at the verdicts after each.
+
+    Args:
+        recorder: The tournament.
+        task: What is judged in all waves; its limit holds for all of them together.
+        judge_wave: Judges one.
+        tell: Reports what the looks decide.
+    """
+    done = JudgingSummary(0, 0, 0, 0)
+    while True:
+        wave = _wave_of(recorder.state, task, done.n_asked)
+        done = done.plus(judge_wave(wave))
+        if not _is_looked_at(recorder.state, task):
+            return done
+        if n_waiting_pairs(recorder.state, wave.prompts, wave.judge):
+            return done  # for responses: the command says so, or generates them
+        if n_unanswered := _n_unanswered(recorder.state, wave):
+            queries = counted(n_unanswered, "query has", "queries have")
+            tell(f"no look is taken yet: {queries} no verdict")
+            return done
+        recorder.record(TakeLook(len(recorder.state.looks) + 1))
+        tell(sentence_of(recorder.state.looks[-1]))
+
+
+def _wave_of(state: Tournament, task: JudgeTask, n_asked: int) -> JudgeTask:
+    limit = None if task.limit is None else task.limit - n_asked
+    return replace(task, prompts=prompts_so_far(state, task.prompts), limit=limit)
+
+
+def _is_looked_at(state: Tournament, task: JudgeTask) -> bool:
+    """Say whether a look follows: not at other judges or a part of the bank, nor after the last."""
+    is_whole = frozenset(task.prompts).issuperset(prompt.prompt_id for prompt in state.bank)
+    if n_looks_of(state) is None or not is_whole or task.judge != looked_at(state):
+        return False
+    return bool(pairings(state, open_wave(state)))
+
+
+def _n_unanswered(state: Tournament, wave: JudgeTask) -> int:
+    """Count a wave's queries that are open or in flight."""
+    in_flight = state.in_flight.intersection(wave.keys_in(state)) if state.in_flight else ()
+    return len(wave.open_in(state)) + len(in_flight)
+
+
+def sentence_of(look: LookTaken) -> str:
+    """Say what a look decided, of all dimensions."""
+    return f"look {look.number} of {look.n_looks}: " + "; ".join(
+        f"{each.rubric.label}: {counted(len(each.decided), 'pair')} decided,"
+        f" {len(each.futile)} futile"
+        for each in look.dimensions
+    )

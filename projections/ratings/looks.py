@@ -1,0 +1,308 @@
+"""Looks at a tournament before it is whole: which pairs are decided, and which are futile.
+
+Each look tests all pairs that are still open by their differences of Bradley-Terry ratings over
+standard errors, as |z| of the normal distribution at the chance that Student's t gives. Of the 5 %
+of tournaments of equals in which some pair may be called different, a part is spent by each look:
+2 - 2 Phi(1.96 / sqrt t) in all when a share t of the prompts is judged (Lan and DeMets 1983, as
+O'Brien and Fleming). The critical value is that of the largest |z| of all open pairs, simulated
+with the covariance of the ratings, of tournaments where no earlier look decided any of them. When
+a pair is decided the others are tested again without it (step-down).
+
+A pair is futile if what is left would decide it in less than 1 % of cases under its trend so far.
+It is asked no more, and is tested all the same, so that futility can only lower the error.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf, isfinite, sqrt
+from statistics import NormalDist
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.events.judging import DimensionLook, LookTaken, PairOfEntrants
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.events.registration import Reference, Rubric
+from ledger.identity import EntrantId, PromptId
+from projections.battles.columns import Battles, battles_of
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.comparisons import differences
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from projections.tournament.bank import is_eligible
+from projections.tournament.designs import design_of
+from projections.tournament.looks import (
+    entrant_now,
+    entrant_reference,
+    judge_reference,
+    looked_at,
+    looks_at,
+    looks_taken,
+    n_looks_of,
+    open_wave,
+    prompts_so_far,
+)
+from projections.tournament.settlement import by_dimension, settle_verdicts
+from projections.tournament.state import Tournament
+
+ALPHA: Final = 0.05
+"""In how many tournaments of equals any look decides any pair, at most."""
+FUTILE: Final = 0.01  # the chance of a decision below which a pair is asked no more
+N_DRAWS: Final = 100_000
+_SEED: Final = 20260427
+_DECIMALS: Final = 4  # of critical values, which are simulated
+_JITTER: Final = 1e-9  # of a variance
+_NORMAL: Final = NormalDist()
+_Draws: TypeAlias = NDArray[np.float32]
+
+
+def look_now(tournament: Tournament) -> LookTaken:
+    """Look at the verdicts on the prompts so far, as a wave of them is judged.
+
+    Raises:
+        CannotRate: The battles of a dimension cannot be rated.
+    """
+    bank = [prompt.prompt_id for prompt in tournament.bank]
+    prompts = frozenset(prompts_so_far(tournament, bank))
+    judge, n_looks = looked_at(tournament), n_looks_of(tournament) or 1
+    groups = by_dimension(tournament, settle_verdicts(tournament, prompts, judge))
+    return LookTaken(
+        number=len(tournament.looks) + 1,
+        judge=judge_reference(tournament),
+        n_looks=n_looks,
+        prompts=open_wave(tournament),
+        dimensions=tuple(
+            look
+            for rubric in tournament.dimensions
+            if (look := _look_on(tournament, rubric, prompts, battles_of(groups[rubric.dimension])))
+        ),
+    )
+
+
+def decides_alike(one: LookTaken, other: LookTaken) -> bool:
+    """Say whether two looks decide the same; processors differ in the last digits of a fit."""
+    return [_decisions(each) for each in one.dimensions] == [
+        _decisions(each) for each in other.dimensions
+    ]
+
+
+def _decisions(look: DimensionLook) -> tuple[object, ...]:
+    return look.rubric, look.n_prompts, look.n_planned, {*look.decided}, {*look.futile}
+
+
+def _look_on(
+    tournament: Tournament, rubric: Rubric, prompts: AbstractSet[PromptId], battles: Battles
+) -> DimensionLook | None:
+    """Look at a dimension; None where there is nothing to see yet."""
+    before = looks_at(tournament, rubric)
+    eligible = [each.prompt_id for each in tournament.bank if is_eligible(rubric, each)]
+    n_prompts, n_planned = len(prompts & {*eligible}), len(eligible)
+    if not n_prompts or np.isnan(battles.score).all():
+        return None
+    decided = {
+        frozenset((entrant_now(tournament, pair.a), entrant_now(tournament, pair.b)))
+        for look in before
+        for pair in look.decided
+    }
+    contests = [pair for pair in _planned(tournament) if frozenset(pair) not in decided]
+    look = look_at(battles, contests, _schedule(tournament, before, n_prompts, n_planned))
+    references = {each.entrant_id: entrant_reference(each) for each in tournament.roster}
+    as_decided, as_futile = (
+        tuple(PairOfEntrants(*(references[EntrantId(name)] for name in pair)) for pair in pairs)
+        for pairs in (look.decided, look.futile)
+    )
+    return DimensionLook(
+        rubric=Reference(label=rubric.dimension, digest=rubric.digest),
+        n_prompts=n_prompts,
+        n_planned=n_planned,
+        critical=look.critical if isfinite(look.critical) else None,
+        widening=look.widening,
+        decided=as_decided,
+        futile=as_futile,
+    )
+
+
+def _planned(tournament: Tournament) -> Iterator["Contest"]:
+    """Yield the pairs whose difference is tested: from the baseline, where there is one."""
+    baseline = design_of(tournament).baseline
+    for a, b in combinations([entrant.entrant_id for entrant in tournament.roster], 2):
+        if baseline in {None, a, b}:
+            yield Contest(a, b)
+
+
+def _schedule(
+    tournament: Tournament, before: Sequence[DimensionLook], n_prompts: int, n_planned: int
+) -> "Schedule":
+    share = n_prompts / n_planned
+    n_to_come = max((n_looks_of(tournament) or 1) - len(looks_taken(tournament)) - 1, share < 1)
+    steps = [share + (1 - share) * (n + 1) / n_to_come for n in range(n_to_come)]
+    earlier = [min(look.n_prompts / n_planned, share) for look in before]
+    critical = [inf if look.critical is None else look.critical for look in before]
+    return Schedule([*earlier, share, *steps], critical)
+
+
+class Contest(NamedTuple):
+    """Two entrants: the better one first where a look decided."""
+
+    a: str
+    b: str
+
+
+class Schedule(NamedTuple):
+    """The looks at one dimension: the share of its prompts that each of all has, ascending to 1.
+
+    `critical` are those of the looks before this one, as they were taken.
+    """
+
+    shares: Sequence[float]
+    critical: Sequence[float]
+
+    @property
+    def share(self) -> float:
+        """The share of the prompts that this look has."""
+        return self.shares[len(self.critical)]
+
+
+class Look(NamedTuple):
+    """What a look decides; `widening`: how much wider intervals are, since there are looks."""
+
+    critical: float  # |z| from which a pair is decided; infinite: none can be
+    decided: tuple[Contest, ...]
+    futile: tuple[Contest, ...]
+    widening: float
+
+
+def look_at(
+    battles: Battles, contests: Iterable[Contest], schedule: Schedule, *, n_draws: int = N_DRAWS
+) -> Look:
+    """Decide which pairs are different by the battles so far, and which will hardly be.
+
+    Args:
+        battles: On the prompts so far, of all pairs that were asked.
+        contests: Those that no earlier look decided.
+        schedule: Of the looks.
+        n_draws: Of simulated tournaments.
+
+    Raises:
+        CannotRate: The battles cannot be rated.
+    """
+    ratings = rate(battles.by_verdicts("half"), BradleyTerryParameters())
+    everything = _testable(ratings, contests)
+    if everything is None:
+        return Look(inf, (), (), 1.0)
+    tested, decided = everything, list[Contest]()
+    while True:
+        later = _critical_values(tested, schedule, n_draws)
+        critical, last = later[len(schedule.critical)], later[-1]
+        is_decided = np.abs(tested.z) >= critical
+        decided += [tested.contest(place) for place in np.flatnonzero(is_decided).tolist()]
+        if is_decided.all() or not is_decided.any():
+            break
+        tested = tested.take(~is_decided)
+    futile = [] if is_decided.all() else _futile(tested, schedule.share, last)
+    return Look(critical, tuple(decided), tuple(futile), _widening(everything, schedule, n_draws))
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """Differences that have an error: names, (n,), and of m pairs places, error and z.
+
+    root: (n, n) a root of the covariance of ratings.
+    """
+
+    names: Sequence[str]
+    root: Floats
+    a: NDArray[np.intp]
+    b: NDArray[np.intp]
+    error: Floats
+    z: Floats
+
+    def take(self, chosen: NDArray[np.bool_]) -> "_Tested":
+        """Select pairs."""
+        columns = (self.a[chosen], self.b[chosen], self.error[chosen], self.z[chosen])
+        return _Tested(self.names, self.root, *columns)
+
+    def contest(self, place: int) -> Contest:
+        """Return a pair, the one ahead first."""
+        a, b = self.names[self.a[place]], self.names[self.b[place]]
+        return Contest(a, b) if self.z[place] >= 0 else Contest(b, a)
+
+
+def _testable(ratings: BradleyTerryRatings, contests: Iterable[Contest]) -> _Tested | None:
+    """Return those pairs whose difference has an error; None if there are none."""
+    places = {name: place for place, name in enumerate(ratings.entrants)}
+    met = [(places[a], places[b]) for a, b in contests if {a, b} <= places.keys()]
+    a, b = np.array(met, dtype=np.intp).reshape(-1, 2).T
+    found = differences(ratings)
+    points, error, p = (table[a, b] for table in (found.points, found.error, found.p()))
+    has_error = ~np.isnan(p)
+    if not has_error.any():
+        return None
+    size = np.array([-_NORMAL.inv_cdf(max(each, 1e-300) / 2) for each in p[has_error]])
+    z = np.sign(points[has_error]) * size
+    root = _root(np.nan_to_num(ratings.covariance, nan=0.0))
+    return _Tested(ratings.entrants, root, a[has_error], b[has_error], error[has_error], z)
+
+
+def _root(covariance: Floats) -> Floats:
+    """Return R with R R' the covariance, which is singular: only differences are known."""
+    jitter = _JITTER * (covariance.diagonal().mean() + _JITTER)
+    return np.asarray(np.linalg.cholesky(covariance + jitter * np.eye(len(covariance))))
+
+
+def _critical_values(tested: _Tested, schedule: Schedule, n_draws: int) -> Sequence[float]:
+    """Return the critical value of each look; of those taken before, what they used."""
+    rng = np.random.default_rng(_SEED)
+    walk = np.zeros((n_draws, len(tested.names)), dtype=np.float32)
+    root, scale = tested.root.T.astype(np.float32), (1 / tested.error).astype(np.float32)
+    critical, before = list[float](), 0.0
+    for look, share in enumerate(schedule.shares):
+        steps = rng.standard_normal(walk.shape, dtype=np.float32)
+        walk += np.float32(sqrt(share - before)) * (steps[: len(walk)] @ root)
+        largest = _largest(walk, tested, scale) / np.float32(sqrt(share))
+        if look < len(schedule.critical):
+            value = schedule.critical[look]
+        else:
+            n_kept = n_draws - int(_spent(share) * n_draws)
+            value = _exceeded_by(largest, len(largest) - n_kept)
+        critical.append(value)
+        walk, before = walk[largest < value], share
+    return critical
+
+
+def _largest(walk: _Draws, tested: _Tested, scale: _Draws) -> _Draws:
+    """Return the largest |difference| over its error of each draw, a pair at a time."""
+    largest = np.zeros(len(walk), dtype=np.float32)
+    for a, b, by in zip(tested.a, tested.b, scale, strict=True):
+        np.maximum(largest, np.abs(walk[:, a] - walk[:, b]) * by, out=largest)
+    return largest
+
+
+def _exceeded_by(largest: _Draws, n: int) -> float:
+    """Return the value that n of the draws reach; infinite if none may."""
+    if n <= 0:
+        return inf
+    return round(float(np.partition(largest, -n)[-n]), _DECIMALS)
+
+
+def _spent(share: float) -> float:
+    """Return how much of ALPHA may be spent when a share of the prompts is judged."""
+    return 2 - 2 * _NORMAL.cdf(_NORMAL.inv_cdf(1 - ALPHA / 2) / sqrt(share))
+
+
+def _futile(tested: _Tested, share: float, last: float) -> list[Contest]:
+    """Return the pairs that the looks to come would hardly decide."""
+    if share >= 1:
+        return []
+    trend = np.abs(tested.z) / sqrt(share)
+    chance = [_NORMAL.cdf((each - last) / sqrt(1 - share)) for each in trend]
+    return [tested.contest(place) for place, each in enumerate(chance) if each < FUTILE]
+
+
+def _widening(tested: _Tested, schedule: Schedule, n_draws: int) -> float:
+    """Return the critical value of the last of all looks over that of a single look."""
+    looks = _critical_values(tested, Schedule(schedule.shares, ()), n_draws)[-1]
+    single = _critical_values(tested, Schedule((1.0,), ()), n_draws)[-1]
+    return round(looks / single, _DECIMALS)

@@ -1,0 +1,207 @@
+"""The waves of a tournament whose verdicts are looked at before it is whole.
+
+Prompts are judged in as many waves as there are looks, each an equal part of every source: the
+pilot's first, since they may be judged already, then as the seed draws them. Where a look decided a
+pair, or found it futile, the pair is not planned on prompts of later waves. A look holds for the
+judge, the rubric and the two configurations that it saw: where one was changed since, all is open.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from math import ceil, inf
+from typing import NamedTuple
+
+from ledger.events.judging import DimensionLook, LookTaken
+from ledger.events.registration import Entrant, JudgeSettings, Reference, Rubric
+from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
+from projections.tournament.bank import first_samples, is_eligible, recorded_pilot, recorded_samples
+from projections.tournament.designs import not_planned, planned_pairs
+from projections.tournament.state import Tournament
+
+
+@cache
+def recorded_looks(configuration: str) -> int | None:
+    """Return the number of looks of a recorded configuration; None: there are none."""
+    n_looks: int | None = json.loads(configuration).get("judging", {}).get("looks")
+    return n_looks
+
+
+def n_looks_of(tournament: Tournament) -> int | None:
+    """Return how many looks the newest opening plans; None: there are none."""
+    return recorded_looks(tournament.opening.configuration) if tournament.opening else None
+
+
+def looked_at(tournament: Tournament) -> JudgeSettings:
+    """Return the judge whose verdicts are looked at: that of all prompts."""
+    return tournament.panel[0]
+
+
+def judge_reference(tournament: Tournament) -> Reference:
+    """Return that judge's label, and the digest of what determines its replies."""
+    judge, opening = looked_at(tournament), tournament.opening
+    told = judge.told(opening.instructions).guidance if opening else ""
+    return Reference(label=judge.judge_id, digest=digest_of([judge.digest, told]))
+
+
+def looks_taken(tournament: Tournament) -> tuple[LookTaken, ...]:
+    """Return the looks at the judge of today, while looks are planned."""
+    if not tournament.looks or n_looks_of(tournament) is None:
+        return ()
+    digest = judge_reference(tournament).digest
+    return tuple(look for look in tournament.looks if look.judge.digest == digest)
+
+
+def looks_at(tournament: Tournament, rubric: Rubric) -> tuple[DimensionLook, ...]:
+    """Return what those looks say of a dimension by its rubric of today."""
+    dimension_looks = (each for look in looks_taken(tournament) for each in look.dimensions)
+    return tuple(each for each in dimension_looks if each.rubric.digest == rubric.digest)
+
+
+def entrant_reference(entrant: Entrant) -> Reference:
+    """Return an entrant's label, and the digest of what determines its responses."""
+    return Reference(label=entrant.entrant_id, digest=entrant.digest)
+
+
+def entrant_now(tournament: Tournament, reference: Reference) -> EntrantId | None:
+    """Return today's label of an entrant that a look names; None where its like competes no more.
+
+    Answers in a file grow with the bank, so there the label is what stays.
+    """
+    alike = [
+        entrant.entrant_id
+        for entrant in tournament.roster
+        if entrant.digest == reference.digest
+        or (entrant.loader == "recorded" and entrant.entrant_id == reference.label)
+    ]
+    return EntrantId(reference.label) if reference.label in alike else next(iter(alike), None)
+
+
+class Stops(NamedTuple):
+    """Which pairs are not asked on which prompts, since a look stopped them."""
+
+    wave_of: Mapping[PromptId, int]  # of waves that were looked at, from 0
+    last_wave: Mapping[tuple[Dimension, frozenset[EntrantId]], int]  # in which a pair was asked
+
+    def leaves_out(self, dimension: Dimension, prompt_id: PromptId, pair: Sequence[str]) -> bool:
+        """Say whether a pair was stopped before a prompt's wave."""
+        if not self.last_wave:
+            return False
+        last = self.last_wave.get((dimension, frozenset(map(EntrantId, pair))), inf)
+        return self.wave_of.get(prompt_id, inf) > last
+
+
+def stops_of(tournament: Tournament) -> Stops:
+    """Return what the looks so far stopped."""
+    looks = looks_taken(tournament)
+    wave_of = {prompt: wave for wave, look in enumerate(looks) for prompt in look.prompts}
+    rubrics = {rubric.digest: rubric.dimension for rubric in tournament.dimensions}
+    last_wave: dict[tuple[Dimension, frozenset[EntrantId]], int] = {}
+    for wave, look in enumerate(looks):
+        for dimension, pair in _stopped_at(tournament, look, rubrics):
+            last_wave.setdefault((dimension, pair), wave)
+    return Stops(wave_of, last_wave)
+
+
+def _stopped_at(
+    tournament: Tournament, look: LookTaken, rubrics: Mapping[Digest, Dimension]
+) -> Iterator[tuple[Dimension, frozenset[EntrantId]]]:
+    for each in look.dimensions:
+        dimension = rubrics.get(each.rubric.digest)
+        for pair in (*each.decided, *each.futile):
+            a, b = entrant_now(tournament, pair.a), entrant_now(tournament, pair.b)
+            if dimension is not None and a is not None and b is not None:
+                yield dimension, frozenset((a, b))
+
+
+def prompts_so_far(tournament: Tournament, prompts: Collection[PromptId]) -> Collection[PromptId]:
+    """Return those of the bank's prompts that are to be judged before the next look.
+
+    All of them without looks, or where only a part of the bank is to be judged, as in a pilot.
+    """
+    bank = [prompt.prompt_id for prompt in tournament.bank]
+    if n_looks_of(tournament) is None or not frozenset(prompts).issuperset(bank):
+        return prompts
+    begun = {*open_wave(tournament)}.union(*(look.prompts for look in looks_taken(tournament)))
+    return tuple(prompt for prompt in bank if prompt in begun)
+
+
+def open_wave(tournament: Tournament) -> tuple[PromptId, ...]:
+    """Return the prompts of the wave that was not looked at yet; none after the last look."""
+    n_looks, looks = n_looks_of(tournament), looks_taken(tournament)
+    if n_looks is None:
+        return ()
+    waves = _in_order(tournament)
+    seen = frozenset(prompt for look in looks for prompt in look.prompts)
+    left = [samples for samples in waves if samples[0] not in seen]
+    is_last = len(looks) + 1 >= n_looks
+    n_by_then = len(waves) if is_last else ceil(len(waves) * (len(looks) + 1) / n_looks)
+    n_now = max(1, n_by_then - (len(waves) - len(left)))
+    return tuple(prompt_id for samples in left[:n_now] for prompt_id in samples)
+
+
+def _in_order(tournament: Tournament) -> Sequence[Sequence[PromptId]]:
+    """Return the prompts, each with all its samples, in the order in which they are judged.
+
+    Each source is spread over the whole, the pilot's prompts at the beginning.
+    """
+    opening, bank = tournament.opening, tournament.bank
+    if opening is None:
+        return ()
+    firsts = first_samples(bank, recorded_samples(opening.configuration))
+    pilot = recorded_pilot(bank, opening.configuration)
+    by_source: defaultdict[str, list[tuple[bool, Digest, int]]] = defaultdict(list)
+    for place, prompt in enumerate(firsts):
+        drawn = digest_of([opening.generation_seed, prompt.text])
+        by_source[prompt.source].append((prompt.prompt_id not in pilot, drawn, place))
+    spread = sorted(
+        ((rank + 0.5) / len(members), drawn, place)
+        for members in by_source.values()
+        for rank, (_, drawn, place) in enumerate(sorted(members))
+    )
+    return [[sample.prompt_id for sample in bank[place :: len(firsts)]] for *_, place in spread]
+
+
+def widening_of(tournament: Tournament, judge: JudgeSettings, dimension: Dimension) -> float:
+    """Return how much wider intervals by a judge's verdicts are, since they were looked at.
+
+    A pair that stopped early was ahead by luck, too: an interval of the last look's critical value
+    holds for all (Jennison and Turnbull 1989).
+    """
+    if not tournament.looks or judge != looked_at(tournament):
+        return 1.0
+    rubrics = [rubric for rubric in tournament.dimensions if rubric.dimension == dimension]
+    looks = (look for rubric in rubrics for look in looks_at(tournament, rubric))
+    return max((look.widening for look in looks), default=1.0)
+
+
+def not_asked(tournament: Tournament) -> tuple[str, ...]:
+    """Return sentences on the pairs that the design leaves out, and on what looks stopped."""
+    return (*not_planned(tournament), *_said_of_looks(tournament))
+
+
+def _said_of_looks(tournament: Tournament) -> Iterator[str]:
+    n_looks = n_looks_of(tournament)
+    if n_looks is None:
+        return
+    if not looks_taken(tournament):
+        yield f"{n_looks} looks are planned, none is taken yet: pairs may be stopped before the end"
+        return
+    stops, pairs = stops_of(tournament), planned_pairs(tournament)
+    n_all = len({frozenset(pair) for those in pairs.values() for pair in those})
+    for rubric in tournament.dimensions:
+        looks = looks_at(tournament, rubric)
+        n_decided = sum(len(look.decided) for look in looks)
+        n_stopped = sum(dimension == rubric.dimension for dimension, _ in stops.last_wave)
+        n_spared = sum(
+            stops.leaves_out(rubric.dimension, prompt.prompt_id, pair)
+            for prompt in tournament.bank
+            if is_eligible(rubric, prompt)
+            for pair in pairs[prompt.prompt_id]
+        )
+        yield (
+            f"{rubric.dimension}: {len(looks)} of {n_looks} looks taken: of {n_all} pairs"
+            f" {n_decided} are decided and {n_stopped - n_decided} futile;"
+            f" {n_spared} comparisons are spared"
+        )
