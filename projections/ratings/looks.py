@@ -1,12 +1,9 @@
 """Looks at a tournament before it is whole: which pairs are decided, and which are futile.
 
 Each look tests all pairs that are still open by their differences of Bradley-Terry ratings over
-standard errors, as |z| of the normal distribution at the chance that Student's t gives. Of the 5 %
-of tournaments of equals in which some pair may be called different, a part is spent by each look:
-2 - 2 Phi(1.96 / sqrt t) in all when a share t of the prompts is judged (Lan and DeMets 1983, as
-O'Brien and Fleming). The critical value is that of the largest |z| of all open pairs, simulated
-with the covariance of the ratings, of tournaments where no earlier look decided any of them. When
-a pair is decided the others are tested again without it (step-down).
+standard errors, as |z| of the normal distribution at the chance that Student's t gives, against the
+critical value of the largest of them (`boundaries`). When a pair is decided the others are tested
+again without it (step-down).
 
 A pair is futile if what is left would decide it in less than 1 % of cases under its trend so far.
 It is asked no more, and is tested all the same, so that futility can only lower the error.
@@ -18,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import inf, isfinite, sqrt
 from statistics import NormalDist
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +26,7 @@ from ledger.events.registration import Reference, Rubric
 from ledger.identity import EntrantId, PromptId
 from projections.battles.columns import Battles, battles_of
 from projections.intervals import Floats
+from projections.ratings.boundaries import DECIMALS, N_DRAWS, Contrasts, Schedule, critical_values
 from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.tournament.bank import is_eligible
@@ -47,15 +45,8 @@ from projections.tournament.looks import (
 from projections.tournament.settlement import by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
 
-ALPHA: Final = 0.05
-"""In how many tournaments of equals any look decides any pair, at most."""
 FUTILE: Final = 0.01  # the chance of a decision below which a pair is asked no more
-N_DRAWS: Final = 100_000
-_SEED: Final = 20260427
-_DECIMALS: Final = 4  # of critical values, which are simulated
-_JITTER: Final = 1e-9  # of a variance
 _NORMAL: Final = NormalDist()
-_Draws: TypeAlias = NDArray[np.float32]
 
 
 def look_now(tournament: Tournament) -> LookTaken:
@@ -134,7 +125,7 @@ def _planned(tournament: Tournament) -> Iterator["Contest"]:
 
 def _schedule(
     tournament: Tournament, before: Sequence[DimensionLook], n_prompts: int, n_planned: int
-) -> "Schedule":
+) -> Schedule:
     share = n_prompts / n_planned
     n_to_come = max((n_looks_of(tournament) or 1) - len(looks_taken(tournament)) - 1, share < 1)
     steps = [share + (1 - share) * (n + 1) / n_to_come for n in range(n_to_come)]
@@ -148,21 +139,6 @@ class Contest(NamedTuple):
 
     a: str
     b: str
-
-
-class Schedule(NamedTuple):
-    """The looks at one dimension: the share of its prompts that each of all has, ascending to 1.
-
-    `critical` are those of the looks before this one, as they were taken.
-    """
-
-    shares: Sequence[float]
-    critical: Sequence[float]
-
-    @property
-    def share(self) -> float:
-        """The share of the prompts that this look has."""
-        return self.shares[len(self.critical)]
 
 
 class Look(NamedTuple):
@@ -194,7 +170,7 @@ def look_at(
         return Look(inf, (), (), 1.0)
     tested, decided = everything, list[Contest]()
     while True:
-        later = _critical_values(tested, schedule, n_draws)
+        later = critical_values(tested.contrasts, schedule, n_draws=n_draws)
         critical, last = later[len(schedule.critical)], later[-1]
         is_decided = np.abs(tested.z) >= critical
         decided += [tested.contest(place) for place in np.flatnonzero(is_decided).tolist()]
@@ -207,26 +183,19 @@ def look_at(
 
 @dataclass(frozen=True)
 class _Tested:
-    """Differences that have an error: names, (n,), and of m pairs places, error and z.
-
-    root: (n, n) a root of the covariance of ratings.
-    """
+    """The differences of m pairs that have an error, and their z, (m,); names: of the entrants."""
 
     names: Sequence[str]
-    root: Floats
-    a: NDArray[np.intp]
-    b: NDArray[np.intp]
-    error: Floats
+    contrasts: Contrasts
     z: Floats
 
     def take(self, chosen: NDArray[np.bool_]) -> "_Tested":
         """Select pairs."""
-        columns = (self.a[chosen], self.b[chosen], self.error[chosen], self.z[chosen])
-        return _Tested(self.names, self.root, *columns)
+        return _Tested(self.names, self.contrasts.take(chosen), self.z[chosen])
 
     def contest(self, place: int) -> Contest:
         """Return a pair, the one ahead first."""
-        a, b = self.names[self.a[place]], self.names[self.b[place]]
+        a, b = (self.names[ends[place]] for ends in (self.contrasts.a, self.contrasts.b))
         return Contest(a, b) if self.z[place] >= 0 else Contest(b, a)
 
 
@@ -241,55 +210,9 @@ def _testable(ratings: BradleyTerryRatings, contests: Iterable[Contest]) -> _Tes
     if not has_error.any():
         return None
     size = np.array([-_NORMAL.inv_cdf(max(each, 1e-300) / 2) for each in p[has_error]])
-    z = np.sign(points[has_error]) * size
-    root = _root(np.nan_to_num(ratings.covariance, nan=0.0))
-    return _Tested(ratings.entrants, root, a[has_error], b[has_error], error[has_error], z)
-
-
-def _root(covariance: Floats) -> Floats:
-    """Return R with R R' the covariance, which is singular: only differences are known."""
-    jitter = _JITTER * (covariance.diagonal().mean() + _JITTER)
-    return np.asarray(np.linalg.cholesky(covariance + jitter * np.eye(len(covariance))))
-
-
-def _critical_values(tested: _Tested, schedule: Schedule, n_draws: int) -> Sequence[float]:
-    """Return the critical value of each look; of those taken before, what they used."""
-    rng = np.random.default_rng(_SEED)
-    walk = np.zeros((n_draws, len(tested.names)), dtype=np.float32)
-    root, scale = tested.root.T.astype(np.float32), (1 / tested.error).astype(np.float32)
-    critical, before = list[float](), 0.0
-    for look, share in enumerate(schedule.shares):
-        steps = rng.standard_normal(walk.shape, dtype=np.float32)
-        walk += np.float32(sqrt(share - before)) * (steps[: len(walk)] @ root)
-        largest = _largest(walk, tested, scale) / np.float32(sqrt(share))
-        if look < len(schedule.critical):
-            value = schedule.critical[look]
-        else:
-            n_kept = n_draws - int(_spent(share) * n_draws)
-            value = _exceeded_by(largest, len(largest) - n_kept)
-        critical.append(value)
-        walk, before = walk[largest < value], share
-    return critical
-
-
-def _largest(walk: _Draws, tested: _Tested, scale: _Draws) -> _Draws:
-    """Return the largest |difference| over its error of each draw, a pair at a time."""
-    largest = np.zeros(len(walk), dtype=np.float32)
-    for a, b, by in zip(tested.a, tested.b, scale, strict=True):
-        np.maximum(largest, np.abs(walk[:, a] - walk[:, b]) * by, out=largest)
-    return largest
-
-
-def _exceeded_by(largest: _Draws, n: int) -> float:
-    """Return the value that n of the draws reach; infinite if none may."""
-    if n <= 0:
-        return inf
-    return round(float(np.partition(largest, -n)[-n]), _DECIMALS)
-
-
-def _spent(share: float) -> float:
-    """Return how much of ALPHA may be spent when a share of the prompts is judged."""
-    return 2 - 2 * _NORMAL.cdf(_NORMAL.inv_cdf(1 - ALPHA / 2) / sqrt(share))
+    covariance = np.nan_to_num(ratings.covariance, nan=0.0)
+    contrasts = Contrasts(covariance, a[has_error], b[has_error], error[has_error])
+    return _Tested(ratings.entrants, contrasts, np.sign(points[has_error]) * size)
 
 
 def _futile(tested: _Tested, share: float, last: float) -> list[Contest]:
@@ -303,6 +226,6 @@ def _futile(tested: _Tested, share: float, last: float) -> list[Contest]:
 
 def _widening(tested: _Tested, schedule: Schedule, n_draws: int) -> float:
     """Return the critical value of the last of all looks over that of a single look."""
-    looks = _critical_values(tested, Schedule(schedule.shares, ()), n_draws)[-1]
-    single = _critical_values(tested, Schedule((1.0,), ()), n_draws)[-1]
-    return round(looks / single, _DECIMALS)
+    schedules = (Schedule(schedule.shares, ()), Schedule((1.0,), ()))
+    looks, single = (critical_values(tested.contrasts, each, n_draws=n_draws) for each in schedules)
+    return round(looks[-1] / single[-1], DECIMALS)

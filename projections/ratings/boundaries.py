@@ -1,0 +1,127 @@
+"""Critical values of several looks at the same growing evidence.
+
+Of the 5 % of worlds without a difference in which one may be found, each look spends a part. How
+much all looks together may spend depends on the share of the evidence that is there (Lan and DeMets
+1983). So the critical value of a look is what the largest |z| of all differences exceeds so often,
+in worlds where no earlier look found any. It is simulated: evidence grows by independent steps, and
+the ratings of equals vary by their covariance.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import inf, sqrt
+from statistics import NormalDist
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.intervals import Floats
+
+ALPHA: Final = 0.05
+"""How often some look finds a difference where there is none, at most."""
+N_DRAWS: Final = 100_000
+DECIMALS: Final = 4
+"""Of critical values, which are simulated."""
+_SEED: Final = 20260427
+_JITTER: Final = 1e-9  # of a variance
+_NORMAL: Final = NormalDist()
+_Draws: TypeAlias = NDArray[np.float32]
+
+Spending: TypeAlias = Callable[[float], float]
+"""How much of ALPHA all looks may spend together while a share of the evidence is there."""
+
+
+class Schedule(NamedTuple):
+    """The share of the evidence that each of all looks has, ascending to 1.
+
+    `critical` are the values of the looks before this one, as they were taken.
+    """
+
+    shares: Sequence[float]
+    critical: Sequence[float] = ()
+
+    @property
+    def share(self) -> float:
+        """The share of the evidence that this look has."""
+        return self.shares[len(self.critical)]
+
+
+class Contrasts(NamedTuple):
+    """Differences of ratings: (n, n) covariance, and of m pairs (m,) places and standard error."""
+
+    covariance: Floats
+    a: NDArray[np.intp]
+    b: NDArray[np.intp]
+    error: Floats
+
+    def take(self, chosen: NDArray[np.bool_]) -> "Contrasts":
+        """Select pairs."""
+        return Contrasts(self.covariance, self.a[chosen], self.b[chosen], self.error[chosen])
+
+
+def late(share: float) -> float:
+    """Spend almost nothing early, as O'Brien and Fleming (1979) do: 2 - 2 Phi(1.96 / sqrt t)."""
+    return 2 - 2 * _NORMAL.cdf(_NORMAL.inv_cdf(1 - ALPHA / 2) / sqrt(share))
+
+
+def steady(share: float) -> float:
+    """Spend by the square of the share (Kim and DeMets 1987), to find large differences soon."""
+    return ALPHA * share**2
+
+
+def critical_values(
+    contrasts: Contrasts, schedule: Schedule, spending: Spending = late, *, n_draws: int = N_DRAWS
+) -> Sequence[float]:
+    """Return the critical value of |z| at each look; of those taken before, what they used.
+
+    Infinite where a look may spend nothing yet.
+    """
+    rng, n = np.random.default_rng(_SEED), len(contrasts.covariance)
+    root, scale = _root(contrasts.covariance), (1 / contrasts.error).astype(np.float32)
+    walk = np.zeros((n_draws, n), dtype=np.float32)  # of worlds where nothing was found yet
+    critical, before = list[float](), 0.0
+    for look, share in enumerate(schedule.shares):
+        steps = rng.standard_normal((n_draws, n), dtype=np.float32)[: len(walk)]
+        walk += np.float32(sqrt(share - before)) * (steps @ root)
+        largest = _largest(walk, contrasts, scale) / np.float32(sqrt(share))
+        if look < len(schedule.critical):
+            value = schedule.critical[look]
+        else:
+            n_kept = n_draws - int(spending(share) * n_draws)
+            value = _exceeded_by(largest, len(largest) - n_kept)
+        critical.append(value)
+        walk, before = walk[largest < value], share
+    return critical
+
+
+@lru_cache(maxsize=64)
+def levels(shares: tuple[float, ...]) -> Sequence[float]:
+    """Return the level of a single difference's interval at each look, by steady spending.
+
+    With these levels either end of the interval is wrong at some look in 2.5 % of cases at most.
+    """
+    pair = Contrasts(np.diag([1.0, 0.0]), np.array([0]), np.array([1]), np.ones(1))
+    critical = critical_values(pair, Schedule(shares), steady, n_draws=2 * N_DRAWS)
+    return [2 * _NORMAL.cdf(value) - 1 for value in critical]
+
+
+def _root(covariance: Floats) -> _Draws:
+    """Return R' with R R' the covariance, which is singular: only differences are known."""
+    jitter = _JITTER * (covariance.diagonal().mean() + _JITTER)
+    return np.linalg.cholesky(covariance + jitter * np.eye(len(covariance))).T.astype(np.float32)
+
+
+def _largest(walk: _Draws, contrasts: Contrasts, scale: _Draws) -> _Draws:
+    """Return the largest |difference| over its error of each draw, a pair at a time."""
+    largest = np.zeros(len(walk), dtype=np.float32)
+    for a, b, by in zip(contrasts.a, contrasts.b, scale, strict=True):
+        np.maximum(largest, np.abs(walk[:, a] - walk[:, b]) * by, out=largest)
+    return largest
+
+
+def _exceeded_by(largest: _Draws, n: int) -> float:
+    """Return the value that n of the draws reach; infinite if none may."""
+    if n <= 0:
+        return inf
+    return round(float(np.partition(largest, -n)[-n]), DECIMALS)
