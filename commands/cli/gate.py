@@ -1,31 +1,33 @@
 """`tourney gate`: whether a candidate is good enough beside a baseline, as an exit code."""
 
-from collections.abc import Collection, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
-import numpy as np
 import typer
 
-from commands.cli.shared import completion
+from commands.backends.wiring import backends_on, reach
+from commands.cli.shared import completion, options
+from commands.cli.shared.output import say
 from commands.cli.shared.reading import read_verdicts
 from commands.cli.shared.selection import JUDGED, WRITTEN, Selection, selecting
+from commands.cli.shared.terminal import console
 from commands.cli.shared.views import notes_of, with_source
+from commands.cli.shared.workspace import workspace
 from commands.cli.tables.table import table_of
 from commands.errors import ConfigurationError, counted
+from commands.judging.session import JudgingOptions
 from commands.reading.resolve import unknown
-from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import CODES, Battles
-from projections.ratings.bradley_terry.rate import rate
-from projections.ratings.gate import MARGIN, GatePolicy, pass_or_stop
+from commands.runs.gate import run_gate
+from commands.spending.offer import SpendingOptions
+from projections.ratings.gate import MARGIN, GateQuestion, gate_looks
 from projections.results.ratings import GateRow
 
 _WORSE: Final = 3  # exit codes
 _NOT_ENOUGH: Final = 6
-_OPEN: Final = ("pending", "errored", "expired", "canceled")  # the next command asks these
 _ERRORS: Final = (
-    "Not worse: the 95 % interval lies above -margin. Worse: it lies below 0. Each is wrong in at"
-    " most 2.5 % of looks; who looks again and again errs more often."
+    "Not worse: the interval lies above -margin. Worse: it lies below 0. The verdicts are looked at"
+    " after each few prompts, and the first look that decides stands; its interval is so wide that"
+    " either error is made at some look in at most 2.5 % of cases."
 )
 
 
@@ -53,38 +55,40 @@ def gate(
     better: Annotated[
         bool, typer.Option("--better", help="Let the candidate pass only if it is ahead.")
     ] = False,
+    runs: Annotated[
+        bool,
+        typer.Option(
+            "--run", help="Ask what is missing about the two, until the verdict is known."
+        ),
+    ] = False,
+    yes: options.Yes = False,
+    max_usd: options.MaxUsd = None,
 ) -> None:
     """Say whether a candidate is good enough beside a baseline.
 
-    Reads the verdicts on record, by Bradley-Terry. Exit code 0: not worse, or better; 3: worse on
-    some dimension; 6: not enough evidence.
+    Reads the verdicts on record, by Bradley-Terry; with --run it asks for more, a few prompts at a
+    time. Exit code 0: not worse, or better; 3: worse on some dimension; 6: not enough evidence.
 
     Example: tourney gate --candidate full_poe --baseline base_olmo
     """
     selection: Selection = ctx.obj
-    source = read_verdicts(selection)
-    for name in (candidate, baseline):
-        if name not in source.roster:
-            raise unknown("entrant", name, source.roster)
+    question = GateQuestion(candidate, baseline, margin, "better" if better else "not-worse")
     if candidate == baseline:
         raise ConfigurationError(["--candidate and --baseline are the same entrant; name two"])
-    policy: GatePolicy = "better" if better else "not-worse"
-    judged = partial(pass_or_stop, pair=(candidate, baseline), margin=margin, policy=policy)
-    battles = source.rated_battles("half")
-    rows = [
-        _held_back(judged(name, each, rate(each, BradleyTerryParameters())), source.columns[name])
-        for name, each in battles.items()
-    ]
-    apart = [
-        name for name, each in battles.items() if not each.between({candidate, baseline}).any()
-    ]
+    if runs:
+        _run(selection, question, SpendingOptions(agreed=yes, max_usd=max_usd))
+    elif yes or max_usd is not None:
+        raise ConfigurationError(["--yes and --max-usd are for what --run asks: add --run"])
+    source = read_verdicts(selection)
+    _require_known(question, source.roster)
+    rows = [look.row for look in gate_looks(source.state, source.judge, question)]
     table = table_of(
         GateRow,
         rows,
         "tourney/gate@1",
         f"{candidate} beside {baseline}",
-        notes=(*_notes(rows, apart), _ERRORS, *notes_of(source)),
-        facts={"policy": policy},
+        notes=(*_notes(rows), _ERRORS, *notes_of(source)),
+        facts={"policy": question.policy},
         without={"why"},
     )
     selection.writer.write(with_source(table, source))
@@ -93,23 +97,32 @@ def gate(
         raise typer.Exit(code)
 
 
-def _held_back(row: GateRow, planned: Battles) -> GateRow:
-    """Give no verdict while pairs of the two are open: on a part of the prompts it is early."""
-    is_open = np.isin(planned.status, [CODES[status] for status in _OPEN])
-    n_open = int(np.count_nonzero(planned.between({row.candidate, row.baseline}) & is_open))
-    if not n_open:
-        return row
-    pairs = counted(n_open, "pair of the two is", "pairs of the two are")
-    why = f"{pairs} not judged yet: `tourney run` goes on"
-    return row._replace(verdict="not enough", n_more_prompts=None, why=why)
+def _run(selection: Selection, question: GateQuestion, spending: SpendingOptions) -> None:
+    """Ask what is missing."""
+    if selection.as_of is not None or selection.tournament is not None:
+        why = "--run asks by the settings of today: leave out --as-of and --tournament"
+        raise ConfigurationError([why])
+    place = workspace(selection.config, selection.ledger)
+    _require_known(question, [entrant.entrant_id for entrant in place.opening.roster])
+    how = JudgingOptions(judge=selection.judge, spending=spending)
+    backends = backends_on("local", place.settings, place.folder, say)
+    with place.recorder(say) as recorder, console() as talk:
+        run_gate(
+            recorder, place, question, how, backends, talk, reach=reach, only=selection.dimension
+        )
 
 
-def _notes(rows: Iterable[GateRow], apart: Collection[str]) -> Iterator[str]:
+def _require_known(question: GateQuestion, roster: Iterable[str]) -> None:
+    names = [*roster]
+    for name in question.pair:
+        if name not in names:
+            raise unknown("entrant", name, names)
+
+
+def _notes(rows: Iterable[GateRow]) -> Iterator[str]:
     for row in rows:
-        if row.dimension in apart:
-            yield f"{row.dimension}: the two never met, and are compared through others"
         if row.why is not None:
             yield f"{row.dimension}: {row.why}"
-        elif row.n_more_prompts is not None:
+        if row.n_more_prompts is not None:
             more = counted(row.n_more_prompts, "more prompt")
             yield f"{row.dimension}: if they are equal, about {more} would show it"

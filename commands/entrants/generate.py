@@ -49,6 +49,7 @@ def generate_missing(
     limit: int | None = None,
     retry: Collection[ResponseFailureReason] = (),
     halt: Callable[[EntrantId], None] | None = None,
+    entrants: Collection[EntrantId] | None = None,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks; a kill loses at most the current batch.
 
@@ -63,12 +64,13 @@ def generate_missing(
         retry: One that failed for such a reason is missing; if it fails for the same reason again,
             nothing new is recorded of it.
         halt: Lets an endpoint entrant be sent nothing more; what is under way is still recorded.
+        entrants: Whose responses are generated; None: those of all.
 
     Raises:
         NothingReadable: An entrant gave one empty text after the other, and more of it are missing;
             those of the others are recorded.
     """
-    n_missing = len(responses_to_come(recorder.state, prompts, retry))
+    n_missing = len(responses_to_come(recorder.state, prompts, retry, entrants=entrants))
     n_most = n_missing if limit is None else min(limit, n_missing)
     asked: dict[Digest, PlannedResponse] = {}
     n_done = n_failed = 0
@@ -76,7 +78,7 @@ def generate_missing(
     generator = None
     while cells := [
         cell
-        for cell in missing_responses(recorder.state, prompts, retry)
+        for cell in missing_responses(recorder.state, prompts, retry, entrants)
         if cell.response_key not in asked and cell.entrant.entrant_id not in empty.stopped
     ][: n_most - len(asked)]:  # again, as an answer may let the next question be asked
         if generator is None:
@@ -206,6 +208,7 @@ def generate_with_consent(
     console: ports.Console,
     *,
     retry: Collection[ResponseFailureReason] = (),
+    entrants: Collection[EntrantId] | None = None,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks, after asking for consent if it costs money.
 
@@ -214,7 +217,8 @@ def generate_with_consent(
         NothingReadable: An entrant gave one empty text after the other, and more of it are missing.
     """
     close_abandoned(recorder)
-    missing = responses_to_come(recorder.state, prompts, retry)[: spending.limit]
+    missing = responses_to_come(recorder.state, prompts, retry, entrants=entrants)
+    missing = missing[: spending.limit]
     requests = [endpoints.Request(cell.entrant, cell.text) for cell in missing]
     consent.approve_requests(recorder, requests, book, spending, console)
     billing = LedgerBilling(recorder, book.table, spending.max_usd, console.tell)
@@ -226,6 +230,7 @@ def generate_with_consent(
         limit=spending.limit,
         retry=retry,
         halt=billing.halt,
+        entrants=entrants,
     )
     _tell_empty(recorder.state, missing, console.tell)
     return done

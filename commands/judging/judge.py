@@ -56,6 +56,7 @@ class JudgeTask:
     limit: int | None = None  # most queries to send now
     lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `begun_again`
     answers: Sequence[ScoreQuestion] = ()  # of evaluations, to be scored
+    only: remaining.WhichPairs = None
 
     @property
     def pricing(self) -> Pricing:
@@ -69,7 +70,7 @@ class JudgeTask:
 
     def open_in(self, state: Tournament) -> tuple[remaining.Unanswered, ...]:
         """Return its queries that are open; those that failed come last, as they may again."""
-        pairs = remaining.open_queries(state, self.prompts, self.judge, self.rules)
+        pairs = remaining.open_queries(state, self.prompts, self.judge, self.rules, only=self.only)
         scores = remaining.open_scores(state, self.answers, self.rules)
         return tuple(sorted((*pairs, *scores), key=lambda each: each.n_failed))
 

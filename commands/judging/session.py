@@ -39,6 +39,7 @@ from projections.tournament.matches import pairings
 from projections.tournament.remaining import (
     AskingRules,
     OpenQuery,
+    WhichPairs,
     awaited_queries,
     without_gold,
 )
@@ -99,6 +100,7 @@ def plan_judging(
     prompts: Collection[PromptId],
     options: JudgingOptions,
     console: Console,
+    only: WhichPairs = None,
 ) -> JudgingPlan:
     """Plan by the settings which judge compares the responses to prompts, and how.
 
@@ -109,7 +111,7 @@ def plan_judging(
     judge = chosen_judge(recorder.state, settings, options)
     if not pairings(recorder.state, prompts):
         raise ConfigurationError([*nothing_judged(without_gold(recorder.state, prompts))])
-    task = JudgeTask(judge, prompts, asking_rules(settings.judge))
+    task = JudgeTask(judge, prompts, asking_rules(settings.judge), only=only)
     return plan_task(recorder, settings, folder, task, options, console)
 
 
@@ -236,7 +238,9 @@ def _require_first_can_be_sent(
 
 def _all_queries(state: Tournament, task: JudgeTask, *, longest: bool) -> Sequence[JudgeQuery]:
     """Return what will be asked once all responses are there, as long or as short as may be."""
-    later = awaited_queries(state, task.prompts, task.judge, task.rules, longest=longest)
+    later = awaited_queries(
+        state, task.prompts, task.judge, task.rules, longest=longest, only=task.only
+    )
     return [each.asked for each in (*task.open_in(state), *later)]
 
 

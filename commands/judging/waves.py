@@ -50,13 +50,15 @@ def in_waves(
 
 def _wave_of(state: Tournament, task: JudgeTask, n_asked: int) -> JudgeTask:
     limit = None if task.limit is None else task.limit - n_asked
+    if task.only is not None:
+        return replace(task, limit=limit)
     return replace(task, prompts=prompts_so_far(state, task.prompts), limit=limit)
 
 
 def _is_looked_at(state: Tournament, task: JudgeTask) -> bool:
     """Say whether a look follows: not at other judges or a part of the bank, nor after the last."""
     is_whole = frozenset(task.prompts).issuperset(prompt.prompt_id for prompt in state.bank)
-    if n_looks_of(state) is None or not is_whole or task.judge != looked_at(state):
+    if n_looks_of(state) is None or task.only or not is_whole or task.judge != looked_at(state):
         return False
     return bool(pairings(state, open_wave(state)))
 

@@ -198,7 +198,7 @@ def run_tournament(
     judging = plan(options=options)
     if missing := missing_responses(recorder.state, prompts):
         entrants = {cell.entrant.entrant_id for cell in missing}
-        _require_ready(judging, settings, entrants, reach, console)
+        require_ready(judging, settings, entrants, reach, console)
         to_come = responses_to_come(recorder.state, prompts)
         requests = [Request(cell.entrant, cell.text) for cell in to_come]
         options = session.agreed_to_all(recorder, judging, requests, book, console)
@@ -228,7 +228,7 @@ def run_tournament(
     return RunSummary(generated, judged, run)
 
 
-def _require_ready(
+def require_ready(
     plan: session.JudgingPlan,
     settings: Settings,
     entrants: Collection[EntrantId],

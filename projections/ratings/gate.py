@@ -2,84 +2,185 @@
 
 Not worse: the lower bound of the candidate's lead is above -margin (non-inferiority, as in trials:
 Piaggio et al. 2012). Worse: the upper bound is below 0. Where both hold, the candidate is worse by
-less than the margin, and passes. The interval is that of one difference, of 95 %: an error either
-way is made in at most 2.5 % of looks. Who looks again after each few prompts errs more often.
+less than the margin, and passes.
+
+The verdicts are looked at after every 20 prompts, in the order in which prompts are judged, and the
+first look that decides stands. Each look's interval is so wide that either end is wrong at some
+look in at most 2.5 % of cases (`boundaries.levels`). So prompts may be judged until the verdict is
+known, and it is the same however many more are judged by then.
 
 One that won or lost every battle has no rating. Then the bounds are those of the share that the
 candidate took of the two's own battles (Wilson's), as Elo points.
 """
 
+from collections.abc import Collection, Iterator, Sequence
 from math import inf, isfinite, log, nan
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from projections.battles.columns import Battles
-from projections.intervals import FEWEST_CLUSTERS, LEVEL, RatioTerms, estimate_ratio, known
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.events.registration import JudgeSettings
+from ledger.identity import PromptId
+from projections.battles.columns import CODES, Battles, battles_of
+from projections.intervals import (
+    FEWEST_CLUSTERS,
+    RatioTerms,
+    estimate_ratio,
+    known,
+    wilson,
+)
+from projections.ratings.boundaries import levels
 from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.component import ELO
-from projections.ratings.bradley_terry.rate import BradleyTerryRatings
+from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.forecast import SURE, prompts_needed
 from projections.results.ratings import GateRow, GateVerdict
 from projections.student import critical_value
+from projections.tournament.looks import judging_order
+from projections.tournament.settlement import by_dimension, settle_verdicts
+from projections.tournament.state import Tournament
 
 GatePolicy: TypeAlias = Literal["not-worse", "better"]
 MARGIN: Final = 30.0  # Elo points: at 30, 54 of 100 verdicts name the better
+_AT_A_LOOK: Final = 20  # prompts more
+_MOST_LOOKS: Final = 25
+_OPEN: Final = [CODES[each] for each in ("pending", "errored", "expired", "canceled")]
+
+
+class GateQuestion(NamedTuple):
+    """Whether a candidate is good enough beside a baseline."""
+
+    candidate: str
+    baseline: str
+    margin: float = MARGIN  # Elo points that the candidate may be behind
+    policy: GatePolicy = "not-worse"  # within the margin is enough; `better`: it must be ahead
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Both entrants."""
+        return self.candidate, self.baseline
+
+
+class GateLook(NamedTuple):
+    """What is known on a dimension, and the prompts on which the next look needs more verdicts."""
+
+    row: GateRow
+    wanted: tuple[PromptId, ...] = ()
+
+
+def gate_looks(
+    tournament: Tournament, judge: JudgeSettings, question: GateQuestion
+) -> Iterator[GateLook]:
+    """Yield what the verdicts of a judge say on each dimension.
+
+    Raises:
+        CannotRate: The battles of a dimension cannot be rated.
+    """
+    bank = frozenset(prompt.prompt_id for prompt in tournament.bank)
+    order = judging_order(tournament)
+    groups = by_dimension(tournament, settle_verdicts(tournament, bank, judge))
+    for dimension, group in groups.items():
+        yield look_in_turn(dimension, battles_of(group), order, question)
+
+
+def look_in_turn(
+    dimension: str,
+    planned: Battles,
+    order: Sequence[Collection[PromptId]],
+    question: GateQuestion,
+) -> GateLook:
+    """Look after every few prompts, until one look decides or lacks verdicts.
+
+    Args:
+        dimension: What is compared.
+        planned: All pairs of all entrants, judged or not; their clusters are prompts.
+        order: The prompts as they are judged; what stands together is one step.
+        question: What is to be known.
+    """
+    step_of, n_steps = _steps(planned, order)
+    sizes = _sizes(n_steps)
+    row = _unknown(dimension, question, "nothing is planned")
+    for size, level in zip(sizes, levels(tuple(size / n_steps for size in sizes)), strict=True):
+        seen = planned.take(step_of < size)
+        row = pass_or_stop(dimension, seen.by_verdicts("half"), question, level=level)
+        is_open = seen.between(question.pair) & np.isin(seen.status, _OPEN)
+        if n_open := int(np.count_nonzero(is_open)):
+            wanted = tuple(str(planned.prompt_of(each)) for each in np.unique(seen.cluster))
+            pairs = "pair of the two is" if n_open == 1 else "pairs of the two are"
+            why = f"{n_open} {pairs} not judged yet: `tourney gate --run` goes on"
+            held_back = row._replace(verdict="not enough", n_more_prompts=None, why=why)
+            return GateLook(held_back, tuple(map(PromptId, wanted)))
+        if row.verdict != "not enough":
+            break
+    return GateLook(row)
+
+
+def _steps(planned: Battles, order: Sequence[Collection[PromptId]]) -> tuple[NDArray[np.intp], int]:
+    """Return the step at which each battle is judged, and the number of steps with battles."""
+    place = {name: number for number, names in enumerate(order) for name in names}
+    of_cluster = np.array([place[PromptId(str(name))] for name in planned.prompts], dtype=np.intp)
+    steps, numbered = np.unique(of_cluster, return_inverse=True)
+    return numbered[planned.cluster], len(steps)
+
+
+def _sizes(n_steps: int) -> Sequence[int]:
+    """Return how many prompts each look has."""
+    size = max(_AT_A_LOOK, -(-n_steps // _MOST_LOOKS))
+    return [*range(size, n_steps, size), n_steps] if n_steps else []
 
 
 def pass_or_stop(
-    dimension: str,
-    battles: Battles,
-    ratings: BradleyTerryRatings,
-    *,
-    pair: tuple[str, str],
-    margin: float,
-    policy: GatePolicy,
+    dimension: str, battles: Battles, question: GateQuestion, *, level: float
 ) -> GateRow:
-    """Judge a candidate and a baseline by their ratings on a dimension.
+    """Judge a candidate and a baseline by the battles of all entrants on a dimension.
 
     Args:
         dimension: What was compared.
-        battles: Of all entrants; their clusters are prompts.
-        ratings: By these battles.
-        pair: The candidate and the baseline, both of them rated.
-        margin: Elo points that the candidate may be behind.
-        policy: `not-worse`: within the margin is enough; `better`: it must be ahead.
+        battles: Their clusters are prompts.
+        question: What is to be known.
+        level: Of the interval.
     """
-    if not set(pair) <= set(ratings.entrants):
-        unmet = " and ".join(sorted({*pair} - {*ratings.entrants}))
-        return _unknown(dimension, pair, margin, f"{unmet} has no battle")
-    candidate, baseline = (ratings.entrants.index(name) for name in pair)
+    ratings = rate(battles, BradleyTerryParameters())
+    if not set(question.pair) <= set(ratings.entrants):
+        unmet = " and ".join(sorted({*question.pair} - {*ratings.entrants}))
+        return _unknown(dimension, question, f"{unmet} has no battle")
+    candidate, baseline = (ratings.entrants.index(name) for name in question.pair)
     found = differences(ratings)
     lead, error = found.points[candidate, baseline], found.error[candidate, baseline]
-    reach = float(critical_value(LEVEL, found.freedom[candidate, baseline])) * error
+    reach = float(critical_value(level, found.freedom[candidate, baseline]) * error)
     n_prompts = int(ratings.support.n_clusters[candidate])
     low, high, n_judged = lead - reach, lead + reach, len(np.unique(battles.cluster))
     why: str | None = None
     if np.isnan(reach):
-        low, high, n_prompts = _by_share(battles, pair)
+        low, high, n_prompts = _by_share(battles, question.pair, level)
         why = _why_unknown(lead, has_bounds=not np.isnan(low))
-    verdict = _verdict(low, high, margin, policy)
-    is_forecast = verdict == "not enough" and policy == "not-worse"  # equals are never better
+    elif not battles.between(question.pair).any():
+        why = "the two never met, and are compared through others"
+    verdict = _verdict(low, high, question)
+    # equals are never better, so that no number of prompts would show it
+    is_forecast = verdict == "not enough" and question.policy == "not-worse"
     return GateRow(
         dimension,
         verdict,
-        *pair,
+        *question.pair,
         difference=known(lead),
         low=low if isfinite(low) else None,
         high=high if isfinite(high) else None,
-        margin=margin,
+        margin=question.margin,
         n_prompts=n_prompts,
-        n_more_prompts=_more(n_judged, reach, error, margin) if is_forecast else None,
+        n_more_prompts=_more(n_judged, reach, error, question.margin) if is_forecast else None,
         why=why,
     )
 
 
-def _unknown(dimension: str, pair: tuple[str, str], margin: float, why: str) -> GateRow:
+def _unknown(dimension: str, question: GateQuestion, why: str) -> GateRow:
+    margin, pair = question.margin, question.pair
     return GateRow(dimension, "not enough", *pair, None, None, None, margin, 0, None, why)
 
 
-def _by_share(battles: Battles, pair: tuple[str, str]) -> tuple[float, float, int]:
+def _by_share(battles: Battles, pair: tuple[str, str], level: float) -> tuple[float, float, int]:
     """Return the bounds of the lead by the two's own battles, and on how many prompts they met."""
     is_first = battles.a == battles.entrants.index(pair[0])
     places = np.flatnonzero(battles.between(pair) & ~np.isnan(battles.score))
@@ -87,9 +188,10 @@ def _by_share(battles: Battles, pair: tuple[str, str]) -> tuple[float, float, in
     weight, clusters = battles.weight[places], battles.cluster[places]
     n_prompts = len(np.unique(clusters))
     share = estimate_ratio(RatioTerms(weight * taken, weight), clusters.tolist(), "share")
-    if n_prompts < FEWEST_CLUSTERS or share.low is None or share.high is None:
+    if n_prompts < FEWEST_CLUSTERS or share.value is None:
         return nan, nan, n_prompts
-    low, high = (ELO * _log_odds(bound) for bound in (share.low, share.high))
+    z = float(critical_value(level, np.array(n_prompts - 1.0)))
+    low, high = (ELO * _log_odds(bound) for bound in wilson(share.value, n_prompts, z))
     return low, high, n_prompts
 
 
@@ -99,10 +201,10 @@ def _log_odds(share: float) -> float:
     return log(share / (1.0 - share))
 
 
-def _verdict(low: float, high: float, margin: float, policy: GatePolicy) -> GateVerdict:
-    if policy == "not-worse" and low > -margin:
+def _verdict(low: float, high: float, question: GateQuestion) -> GateVerdict:
+    if question.policy == "not-worse" and low > -question.margin:
         return "not worse"
-    if policy == "better" and low > 0:
+    if question.policy == "better" and low > 0:
         return "better"
     return "worse" if high < 0 else "not enough"
 

@@ -136,7 +136,7 @@ class GateRow(NamedTuple):
     ]
     low: Annotated[
         float | None,
-        Column(digits=1, is_signed=True, meaning="of the interval of 95 % of this pair alone"),
+        Column(digits=1, is_signed=True, meaning="of the interval that this look allows"),
     ]
     high: Annotated[float | None, Column(digits=1, is_signed=True)]
     margin: Annotated[

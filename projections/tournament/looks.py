@@ -132,7 +132,7 @@ def open_wave(tournament: Tournament) -> tuple[PromptId, ...]:
     n_looks, looks = n_looks_of(tournament), looks_taken(tournament)
     if n_looks is None:
         return ()
-    waves = _in_order(tournament)
+    waves = judging_order(tournament)
     seen = frozenset(prompt for look in looks for prompt in look.prompts)
     left = [samples for samples in waves if samples[0] not in seen]
     is_last = len(looks) + 1 >= n_looks
@@ -141,7 +141,7 @@ def open_wave(tournament: Tournament) -> tuple[PromptId, ...]:
     return tuple(prompt_id for samples in left[:n_now] for prompt_id in samples)
 
 
-def _in_order(tournament: Tournament) -> Sequence[Sequence[PromptId]]:
+def judging_order(tournament: Tournament) -> Sequence[Sequence[PromptId]]:
     """Return the prompts, each with all its samples, in the order in which they are judged.
 
     Each source is spread over the whole, the pilot's prompts at the beginning.

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
@@ -15,6 +15,7 @@ from projections.tournament.compared import Account
 from projections.tournament.estimate import BYTES_PER_TOKEN
 from projections.tournament.matches import (
     Match,
+    Pairing,
     PlannedResponse,
     matches,
     planned_response,
@@ -37,6 +38,10 @@ class AskingRules(NamedTuple):
 
 ANY_QUESTION: Final = AskingRules(retries=sys.maxsize)
 """Rules under which everything without a verdict may be asked."""
+
+
+WhichPairs: TypeAlias = Callable[[Pairing], bool] | None
+"""Which pairs are asked about; None: all."""
 
 
 class OpenQuery(NamedTuple):
@@ -99,6 +104,7 @@ def missing_responses(
     tournament: Tournament,
     prompts: Collection[PromptId],
     retry: Collection[ResponseFailureReason] = (),
+    entrants: Collection[EntrantId] | None = None,
 ) -> tuple[PlannedResponse, ...]:
     """Return the responses to generate, each key once: equal settings give equal responses.
 
@@ -106,17 +112,22 @@ def missing_responses(
         tournament: What is recorded.
         prompts: Those to respond to.
         retry: Failures for these reasons count as missing.
+        entrants: Whose responses; None: of all.
     """
-    return _each_once(_missing(tournament, prompts, retry))
+    return _each_once(_missing(tournament, prompts, retry, entrants))
 
 
 def _missing(
-    tournament: Tournament, prompts: Collection[PromptId], retry: Collection[ResponseFailureReason]
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    retry: Collection[ResponseFailureReason],
+    entrants: Collection[EntrantId] | None,
 ) -> list[PlannedResponse]:
     failures = tournament.response_failures
     return [
         cell
         for cell in planned_responses(tournament, prompts)
+        if entrants is None or cell.entrant.entrant_id in entrants
         if (status := response_status(tournament, cell)) == "missing"
         or (status == "failed" and failures[cell.response_key].reason in retry)
     ]
@@ -134,6 +145,7 @@ def responses_to_come(
     prompts: Collection[PromptId],
     retry: Collection[ResponseFailureReason] = (),
     *,
+    entrants: Collection[EntrantId] | None = None,
     longest: bool = True,
 ) -> tuple[PlannedResponse, ...]:
     """Return the missing responses, and those to the questions that follow in conversations.
@@ -141,7 +153,7 @@ def responses_to_come(
     What is asked then depends on answers that are not there yet: they are as long as may be, or
     with `longest=False` one line each.
     """
-    cells = _missing(tournament, prompts, retry)
+    cells = _missing(tournament, prompts, retry, entrants)
     found = [*cells]
     while cells := [cell for cell in cells if not cell.is_last]:
         imagined = {cell.response_key: _imagined_response(cell, longest=longest) for cell in cells}
@@ -152,15 +164,24 @@ def responses_to_come(
 
 
 def open_queries(
-    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    judge: JudgeSettings,
+    rules: AskingRules,
+    *,
+    only: WhichPairs = None,
 ) -> tuple[OpenQuery, ...]:
     """Return the queries to send: without a verdict, not in flight, and worth another attempt.
 
     Two pairings may have the same query, as for equal responses; it is listed once.
     """
     queries: dict[str, OpenQuery] = {}
-    for _, match in matches(tournament, prompts, judge):
-        if match is None or _ties_unasked(tournament, match, judge, rules):
+    for pairing, match in matches(tournament, prompts, judge):
+        if (
+            match is None
+            or (only and not only(pairing))
+            or _ties_unasked(tournament, match, judge, rules)
+        ):
             continue
         for order, key in match.keys:
             if key not in queries and _is_open(tournament, key, rules.retries):
@@ -176,6 +197,7 @@ def awaited_queries(
     rules: AskingRules,
     *,
     longest: bool = True,
+    only: WhichPairs = None,
 ) -> tuple[OpenQuery, ...]:
     """Return the queries of pairs that wait for responses, as if each were as long as may be.
 
@@ -187,7 +209,7 @@ def awaited_queries(
     waiting = {cell.prompt.prompt_id for cell in missing}
     return tuple(
         query
-        for query in open_queries(answered, waiting, judge, rules)
+        for query in open_queries(answered, waiting, judge, rules, only=only)
         if not imagined.keys().isdisjoint(
             (query.match.response_a.response_key, query.match.response_b.response_key)
         )
