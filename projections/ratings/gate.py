@@ -13,17 +13,18 @@ One that won or lost every battle has no rating. Then the bounds are those of th
 candidate took of the two's own battles (Wilson's), as Elo points.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf, isfinite, log, nan
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.events.money import cost_usd
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
-from projections.battles.columns import CODES, Battles, battles_of
+from projections.battles.columns import CODES, TIE, Battles, battles_of
 from projections.intervals import (
     FEWEST_CLUSTERS,
     RatioTerms,
@@ -39,13 +40,14 @@ from projections.ratings.forecast import SURE, prompts_needed
 from projections.results.ratings import GateRow, GateVerdict
 from projections.student import critical_value
 from projections.tournament.looks import judging_order
-from projections.tournament.settlement import by_dimension, settle_verdicts
+from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
 
 GatePolicy: TypeAlias = Literal["not-worse", "better"]
 MARGIN: Final = 30.0  # Elo points: at 30, 54 of 100 verdicts name the better
 _AT_A_LOOK: Final = 20  # prompts more
 _MOST_LOOKS: Final = 25
+_ROUNDING: Final = 1e-12  # of a share
 _OPEN: Final = [CODES[each] for each in ("pending", "errored", "expired", "canceled")]
 
 
@@ -82,7 +84,31 @@ def gate_looks(
     order = judging_order(tournament)
     groups = by_dimension(tournament, settle_verdicts(tournament, bank, judge))
     for dimension, group in groups.items():
-        yield look_in_turn(dimension, battles_of(group), order, question)
+        look = look_in_turn(dimension, battles_of(group), order, question)
+        if look.row.n_more_prompts is not None:
+            each_usd = _usd_a_prompt(tournament, group, question)
+            usd_more = None if each_usd is None else each_usd * look.row.n_more_prompts
+            look = look._replace(row=look.row._replace(usd_more=usd_more))
+        yield look
+
+
+def _usd_a_prompt(
+    tournament: Tournament, group: Iterable[Settlement], question: GateQuestion
+) -> float | None:
+    """Return what the verdicts on the two cost a prompt; None if that is not known."""
+    matches = [
+        each.match
+        for each in group
+        if each.match and {each.entrant_a, each.entrant_b} == {*question.pair}
+    ]
+    given = {
+        match.pairing.prompt.prompt_id: [tournament.verdicts.get(key) for _, key in match.keys]
+        for match in matches
+    }
+    replies = [verdict.event for verdicts in given.values() for verdict in verdicts if verdict]
+    costs = [cost_usd(each.usage, each.price) for each in replies if each.usage and each.price]
+    n_prompts = sum(any(verdicts) for verdicts in given.values())
+    return sum(costs) / n_prompts if costs and len(costs) == len(replies) else None
 
 
 def look_in_turn(
@@ -171,13 +197,14 @@ def pass_or_stop(
         margin=question.margin,
         n_prompts=n_prompts,
         n_more_prompts=_more(n_judged, reach, error, question.margin) if is_forecast else None,
+        usd_more=None,
         why=why,
     )
 
 
 def _unknown(dimension: str, question: GateQuestion, why: str) -> GateRow:
     margin, pair = question.margin, question.pair
-    return GateRow(dimension, "not enough", *pair, None, None, None, margin, 0, None, why)
+    return GateRow(dimension, "not enough", *pair, None, None, None, margin, 0, None, None, why)
 
 
 def _by_share(battles: Battles, pair: tuple[str, str], level: float) -> tuple[float, float, int]:
@@ -196,8 +223,8 @@ def _by_share(battles: Battles, pair: tuple[str, str], level: float) -> tuple[fl
 
 
 def _log_odds(share: float) -> float:
-    if share in {0.0, 1.0}:
-        return inf if share else -inf
+    if min(share, 1.0 - share) < _ROUNDING:
+        return inf if share > TIE else -inf
     return log(share / (1.0 - share))
 
 

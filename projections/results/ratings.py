@@ -149,6 +149,9 @@ class GateRow(NamedTuple):
             "More if equal", meaning="prompts that would settle it in 4 of 5, if both are equal"
         ),
     ]
+    usd_more: Annotated[
+        float | None, Column("Dollars", digits=2, meaning="about what judging those would cost")
+    ]
     why: Shown[str | None]  # why there is no difference
 
 

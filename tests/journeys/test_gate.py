@@ -1,12 +1,19 @@
 """A gate answers by its exit code, as continuous integration reads it."""
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from commands.settings.starting.demo import lay_out_demo
+from tests.providers.openai import FakeOpenAI, Json, Said
+from tests.support.builders.commands import write_bank
+from tests.support.command_line import paid
 from tests.support.command_line.launching import launch
+from tests.support.command_line.warm import Ended
 
 BEST, WORST = "full_poe", "base_olmo"
 
@@ -52,7 +59,10 @@ def test_nobody_passes_while_pairs_are_open(demo: Path) -> None:
     done = launch(demo, "gate", "--candidate", BEST, "--baseline", WORST, "--as-of", "900")
 
     assert done.returncode == 6
-    assert "pairs of the two are not judged yet: `tourney run` goes on" in done.stderr + done.stdout
+    assert (
+        "pairs of the two are not judged yet: `tourney gate --run` goes on"
+        in done.stderr + done.stdout
+    )
 
 
 def test_a_summary_can_stand_in_a_pull_request(demo: Path) -> None:
@@ -69,6 +79,11 @@ def test_a_summary_can_stand_in_a_pull_request(demo: Path) -> None:
     [
         (("--candidate", "poe", "--baseline", WORST), "entrant 'poe' is not known"),
         (("--candidate", WORST, "--baseline", WORST), "are the same entrant; name two"),
+        (("--candidate", BEST, "--baseline", WORST, "--yes"), "are for what --run asks: add --run"),
+        (
+            ("--candidate", BEST, "--baseline", WORST, "--run", "--as-of", "900"),
+            "--run asks by the settings of today: leave out --as-of",
+        ),
     ],
 )
 def test_who_cannot_be_compared_is_refused(demo: Path, words: tuple[str, ...], why: str) -> None:
@@ -77,3 +92,139 @@ def test_who_cannot_be_compared_is_refused(demo: Path, words: tuple[str, ...], w
 
     assert done.returncode == 2
     assert why in done.stderr
+
+
+N_PROMPTS: Final = 60
+SETTINGS: Final = """\
+[tournament]
+id = "gated"
+
+[[entrants]]
+id = "old"
+model = "old-3b"
+base_url = "{url}"
+
+[[entrants]]
+id = "new"
+model = "new-32b"
+base_url = "{url}"
+
+[[entrants]]
+id = "beside"
+model = "beside-7b"
+base_url = "{url}"
+
+[[rubrics]]
+dimension = "quality"
+path = "quality.md"
+
+[[rubrics]]
+dimension = "brevity"
+path = "brevity.md"
+
+[judge]
+provider = "endpoint"
+model = "judge-70b"
+base_url = "{url}"
+"""
+PRICES: Final = """\
+date = 2026-11-22
+batch_factor = 0.5
+cache_write_5m_factor = 1.25
+cache_write_1h_factor = 2.0
+
+[[models]]
+id = "judge-70b"
+input = 0.60
+output = 1.80
+"""
+RUBRIC: Final = "<!-- version: 1 -->\n+++\nneeds_gold = false\n+++\n\nSay which has {}.\n"
+
+
+class Gated:
+    """A tournament of three entrants behind a server, and how often each was asked."""
+
+    def __init__(self, folder: Path, server: FakeOpenAI) -> None:
+        self.folder, self.server = folder, server
+
+    def gate(self, candidate: str, baseline: str, *words: str) -> Ended:
+        """Run the gate."""
+        pair = ("--candidate", candidate, "--baseline", baseline)
+        return paid.tourney(self.folder, "gate", *pair, *words, "--json", url=self.server.url)
+
+    @property
+    def n_asked(self) -> Counter[object]:
+        """How many requests each model got."""
+        return Counter(body["model"] for body in self.server.traffic.asked)
+
+
+def _say(body: Json) -> Said:
+    """The new one wins on quality; on brevity nobody does, but for every third prompt."""
+    text = str(body["messages"])
+    if body["model"] != "judge-70b":
+        return Said(f"{body['model']} says {text[-6:]}.")
+    names = sorted(["new-32b", "old-3b", "beside-7b"], key=lambda name: text.find(f"{name} says"))
+    new_is_first = names[-1] == "old-3b"
+    if "brevity" in text and int(text.split("Question ")[1].split("?", maxsplit=1)[0]) % 3:
+        return Said("VERDICT: TIE")
+    old_wins = "brevity" in text and int(text.split("Question ")[1].split("?", maxsplit=1)[0]) % 2
+    return Said(f"VERDICT: {'A' if new_is_first != bool(old_wins) else 'B'}")
+
+
+@pytest.fixture
+def gated(tmp_path: Path) -> Iterator[Gated]:
+    """Give a tournament of which nothing was asked yet."""
+    prompts = ({"prompt_id": f"p{n}", "text": f"Question {n}?"} for n in range(N_PROMPTS))
+    write_bank(tmp_path / "bank.jsonl", prompts)
+    for name in ("quality", "brevity"):
+        (tmp_path / f"{name}.md").write_text(RUBRIC.format(name))
+    with FakeOpenAI(_say) as server:
+        server.traffic.models = None
+        (tmp_path / "tournament.toml").write_text(SETTINGS.format(url=server.url))
+        yield Gated(tmp_path, server)
+
+
+def test_a_gate_asks_about_the_two_alone_until_it_knows(gated: Gated) -> None:
+    """Twenty prompts tell who has more quality; brevity is asked on, and the third one never."""
+    done = gated.gate("new", "old", "--run", "--yes", "--margin", "60")
+
+    rows = {row["dimension"]: row for row in json.loads(done.out)["rows"]}
+    assert done.code == 0, done.err
+    assert rows["quality"]["n_prompts"] == 20
+    n_prompts = rows["brevity"]["n_prompts"]
+    assert n_prompts > 20
+    asked = gated.n_asked
+    assert asked == {"new-32b": n_prompts, "old-3b": n_prompts, "judge-70b": 2 * (20 + n_prompts)}
+
+    again = gated.gate("new", "old", "--run", "--yes", "--margin", "60")
+    assert (again.code, again.out) == (0, done.out)
+    assert gated.n_asked == asked
+    assert paid.tourney(gated.folder, "verify", url=gated.server.url).code == 0
+
+
+def test_a_gate_asks_nothing_more_once_the_candidate_is_worse(gated: Gated) -> None:
+    """What another dimension says could not let it pass."""
+    done = gated.gate("old", "new", "--run", "--yes")
+
+    verdicts = {row["dimension"]: row["verdict"] for row in json.loads(done.out)["rows"]}
+    assert (done.code, verdicts) == (3, {"quality": "worse", "brevity": "not enough"})
+    assert gated.n_asked["judge-70b"] == 2 * 2 * 20
+
+
+def test_a_gate_asks_nothing_without_consent_and_says_what_more_would_cost(gated: Gated) -> None:
+    """The question names what the whole bank may cost; a cap that is too low is refused, too."""
+    settings = gated.folder / "tournament.toml"
+    settings.write_text(settings.read_text() + 'prices = "prices.toml"\n')
+    (gated.folder / "prices.toml").write_text(PRICES)
+
+    unasked = gated.gate("beside", "old", "--run")
+    capped = gated.gate("beside", "old", "--run", "--yes", "--max-usd", "0.000001")
+    assert (unasked.code, capped.code) == (5, 5), unasked.err + capped.err
+    assert "240 requests to judge-70b would cost" in capped.err
+    assert gated.n_asked == {}
+
+    done = gated.gate("beside", "old", "--run", "--yes", "--max-usd", "5")
+    rows = {row["dimension"]: row for row in json.loads(done.out)["rows"]}
+    assert done.code == 6, done.err
+    assert rows["brevity"]["n_more_prompts"] > 0
+    assert rows["brevity"]["usd_more"] > 0
