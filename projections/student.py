@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 _Floats: TypeAlias = NDArray[np.float64]
 
 _AS_NORMAL: Final = 10_000.0  # degrees of freedom from which t is normal to 4 digits
-_STEPS: Final = 12  # of Newton's method, more than it takes from 1 to 10,000 degrees
+_CLOSE: Final = 1e-9  # a step of Newton's method, whose error is then the square of it
 _EXACT: Final = 1e-11
 _ROUNDING: Final = 1e-6  # degrees of freedom: far above what is lost in computing them
 _log_gamma: Final = np.vectorize(lgamma, otypes=[np.float64])
@@ -42,9 +42,11 @@ def critical_value(level: float, freedom: _Floats) -> _Floats:
     rounded = np.floor(np.clip(freedom, 1, _AS_NORMAL) + _ROUNDING)
     whole, place = np.unique(rounded, return_inverse=True)
     t = np.full(whole.shape, NormalDist().inv_cdf((1 + level) / 2))
-    for _ in range(_STEPS):
+    change = np.ones_like(t)
+    while (np.abs(change) > _CLOSE).any():
         p = two_sided_p(t, whole)
-        t = t * np.exp(p * np.log(p / (1 - level)) / (2 * t * _density(t, whole)))
+        change = p * np.log(p / (1 - level)) / (2 * t * _density(t, whole))
+        t = t * np.exp(change)
     return np.asarray(t[place].reshape(np.shape(freedom)))
 
 
