@@ -21,6 +21,9 @@ from projections.intervals import Floats
 ALPHA: Final = 0.05
 """How often some look finds a difference where there is none, at most."""
 N_DRAWS: Final = 100_000
+"""Of worlds, unless there are very many differences."""
+_FEWEST_DRAWS: Final = 20_000
+_WORK: Final = 20_000_000  # worlds times differences
 DECIMALS: Final = 4
 """Of critical values, which are simulated."""
 _SEED: Final = 20260427
@@ -71,13 +74,19 @@ def steady(share: float) -> float:
 
 
 def critical_values(
-    contrasts: Contrasts, schedule: Schedule, spending: Spending = late, *, n_draws: int = N_DRAWS
+    contrasts: Contrasts,
+    schedule: Schedule,
+    spending: Spending = late,
+    *,
+    n_draws: int | None = None,
 ) -> Sequence[float]:
     """Return the critical value of |z| at each look; of those taken before, what they used.
 
-    Infinite where a look may spend nothing yet.
+    Infinite where a look may spend nothing yet. `n_draws` is the number of worlds; None: as many as
+    differences leave time for.
     """
     rng, n = np.random.default_rng(_SEED), len(contrasts.covariance)
+    n_draws = n_draws or max(_FEWEST_DRAWS, min(N_DRAWS, _WORK // len(contrasts.error)))
     root, scale = _root(contrasts.covariance), (1 / contrasts.error).astype(np.float32)
     walk = np.zeros((n_draws, n), dtype=np.float32)  # of worlds where nothing was found yet
     critical, before = list[float](), 0.0

@@ -26,7 +26,7 @@ from ledger.events.registration import Reference, Rubric
 from ledger.identity import EntrantId, PromptId
 from projections.battles.columns import Battles, battles_of
 from projections.intervals import Floats
-from projections.ratings.boundaries import DECIMALS, N_DRAWS, Contrasts, Schedule, critical_values
+from projections.ratings.boundaries import DECIMALS, Contrasts, Schedule, critical_values
 from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.tournament.bank import is_eligible
@@ -151,7 +151,7 @@ class Look(NamedTuple):
 
 
 def look_at(
-    battles: Battles, contests: Iterable[Contest], schedule: Schedule, *, n_draws: int = N_DRAWS
+    battles: Battles, contests: Iterable[Contest], schedule: Schedule, *, n_draws: int | None = None
 ) -> Look:
     """Decide which pairs are different by the battles so far, and which will hardly be.
 
@@ -159,7 +159,7 @@ def look_at(
         battles: On the prompts so far, of all pairs that were asked.
         contests: Those that no earlier look decided.
         schedule: Of the looks.
-        n_draws: Of simulated tournaments.
+        n_draws: As for `critical_values`.
 
     Raises:
         CannotRate: The battles cannot be rated.
@@ -224,7 +224,7 @@ def _futile(tested: _Tested, share: float, last: float) -> list[Contest]:
     return [tested.contest(place) for place, each in enumerate(chance) if each < FUTILE]
 
 
-def _widening(tested: _Tested, schedule: Schedule, n_draws: int) -> float:
+def _widening(tested: _Tested, schedule: Schedule, n_draws: int | None) -> float:
     """Return the critical value of the last of all looks over that of a single look."""
     schedules = (Schedule(schedule.shares, ()), Schedule((1.0,), ()))
     looks, single = (critical_values(tested.contrasts, each, n_draws=n_draws) for each in schedules)
