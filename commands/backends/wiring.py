@@ -45,6 +45,8 @@ from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
     from commands.backends.endpoint.server import Endpoint
+    from commands.backends.trackers import Tracker
+    from commands.report.published import TrackedRun
 
 
 @dataclass(frozen=True)
@@ -260,6 +262,13 @@ def parquet_content(columns: Mapping[str, type], rows: Iterable[Fields]) -> byte
     with needs_extra("parquet", "pyarrow"):
         from commands.backends import _parquet as parquet_rows
     return parquet_rows.parquet_content(columns, rows)
+
+
+def log_run(tracker: "Tracker", run: "TrackedRun") -> str:
+    """Log a run to a tracker by its client, which is imported only now; return where."""
+    from commands.backends import trackers
+
+    return trackers.log_run(tracker, run)
 
 
 def make_token_counter(judge: JudgeSettings) -> TokenCounter:

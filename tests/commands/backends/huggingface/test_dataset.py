@@ -10,6 +10,7 @@ from huggingface_hub import constants
 
 from commands.backends.wiring import open_dataset, parquet_content
 from commands.errors import ConfigurationError
+from commands.importing.formats.rows import Record
 from commands.settings.hub_dataset import hub_dataset
 from tests.providers.hub import MAIN, FakeHub, Repository
 
@@ -40,7 +41,8 @@ def questions(query: str) -> list[object]:
     """Return the questions that an address chooses."""
     wanted = hub_dataset(SET + query)
     assert wanted is not None
-    return [row.fields["question"] for row in open_dataset(wanted).rows]
+    rows = open_dataset(wanted).rows
+    return [row.fields["question"] for row in rows if isinstance(row, Record)]
 
 
 def go_offline(monkeypatch: pytest.MonkeyPatch) -> None:
