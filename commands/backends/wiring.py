@@ -28,12 +28,13 @@ from commands.evaluating.registry import Readers
 from commands.evaluating.samples import Inference
 from commands.evaluating.tasks import LoadedTasks, TaskParameters
 from commands.importing.answers import RecordedGenerator, read_answers
+from commands.importing.bank import bank_named
 from commands.importing.formats.rows import Fields, Sheet
 from commands.judging.panel import keys_needed, section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.ports import BatchJudge, Billing, Generator, Judge, LocalJudge, Tell, TokenCounter
 from commands.settings.api_keys import key_in, require_keys
-from commands.settings.inputs import read_bank
+from commands.settings.hub_dataset import HubDataset
 from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection, RecordedSection
 from commands.settings.servers import OPENAI_URL, Server
@@ -44,6 +45,8 @@ from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
     from commands.backends.endpoint.server import Endpoint
+    from commands.backends.trackers import Tracker
+    from commands.report.published import TrackedRun
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class ConfiguredBackends:
     def recorded(self) -> Generator:
         """Return the generator of entrants whose answers a file has."""
         samples = self.settings.generation.samples
-        bank = read_bank(self.folder / self.settings.prompts.bank, samples)
+        bank = bank_named(self.settings.prompts.bank, self.folder, open_dataset, samples)
         sections = {
             EntrantId(each.id): each
             for each in self.settings.entrants
@@ -222,6 +225,18 @@ def open_parquet(path: Path, columns: Collection[str] | None) -> Sheet:
     return parquet_rows.open_parquet(path, columns)
 
 
+def open_dataset(dataset: HubDataset) -> Sheet:
+    """Open a data set of the Hub, as `OpenDataset`; its package is imported only now.
+
+    Raises:
+        MissingExtra: The package is not installed.
+        ConfigurationError: The Hub does not give it, or its cache here has none.
+    """
+    with needs_extra("hub", "datasets"):
+        from commands.backends.huggingface import dataset as hub_rows
+    return hub_rows.open_dataset(dataset)
+
+
 def load_tasks(uses: str, folder: Path, parameters: TaskParameters) -> LoadedTasks:
     """Load tasks of lm-evaluation-harness, as `ReadTasks`; the package is imported only now.
 
@@ -234,7 +249,7 @@ def load_tasks(uses: str, folder: Path, parameters: TaskParameters) -> LoadedTas
     return harness.load_tasks(uses, folder, parameters)
 
 
-READERS: Final = Readers(open_parquet, load_tasks)
+READERS: Final = Readers(open_parquet, open_dataset, load_tasks)
 """What evaluations are read with."""
 
 
@@ -247,6 +262,13 @@ def parquet_content(columns: Mapping[str, type], rows: Iterable[Fields]) -> byte
     with needs_extra("parquet", "pyarrow"):
         from commands.backends import _parquet as parquet_rows
     return parquet_rows.parquet_content(columns, rows)
+
+
+def log_run(tracker: "Tracker", run: "TrackedRun") -> str:
+    """Log a run to a tracker by its client, which is imported only now; return where."""
+    from commands.backends import trackers
+
+    return trackers.log_run(tracker, run)
 
 
 def make_token_counter(judge: JudgeSettings) -> TokenCounter:

@@ -84,6 +84,10 @@ _EXPORTS: Final = (
     Entry("exports", "battles", "export_battles"),
     Entry("exports", "elo-ratings", "export_elo_ratings"),
     Entry("exports", "results", "export_results"),
+    Entry("publishing", "hub", "export_hub"),
+    Entry("publishing", "every-eval-ever", "export_every_eval_ever"),
+    Entry("publishing", "mlflow", "export_mlflow"),
+    Entry("publishing", "wandb", "export_wandb"),
 )
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (

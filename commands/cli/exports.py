@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -33,7 +34,7 @@ from commands.reading.parameters import require_anchor
 from commands.reading.resolve import tournament_at
 from commands.report.battles import WhichBattles
 from commands.report.page import page_of
-from commands.report.subject import subject_now
+from commands.report.subject import Subject, subject_now
 from commands.report.summary import summary_of
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
@@ -212,21 +213,31 @@ def report(
     chosen = _format_of(output, report_format)
     if output is None:
         output = Path("-" if chosen is ReportFormat.MD else "report.html")
-    selection: Selection = ctx.obj
-    path, as_of = selection.path, selection.as_of
-    with Ledger.read_only(path) as opened:
-        head = head_at(opened, as_of)
-        stream = stream_of(opened, selection.tournament, selection.config)
-        state = tournament_at(opened, stream, head.position, as_of, settles_only=True)
-        perspective = Perspective(selection.judge, selection.dimension)
-        source = judged_tournament(state, path, head.position, perspective)
-        subject = subject_now(opened, source, head)
+    with opened_subject(ctx.obj) as subject:
         is_short = chosen is ReportFormat.MD
         text = summary_of(subject) if is_short else page_of(subject, battles)
     file = options.or_standard_output(output)
     write([text.encode()], file)
     if file is not None:
         say(f"written to {file}")
+
+
+@contextmanager
+def opened_subject(selection: Selection) -> Iterator[Subject]:
+    """Read what a report shows of the selected tournament, whose ledger stays open inside.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: An option names something unknown.
+        NothingRecorded: There is no such tournament.
+    """
+    path, as_of = selection.path, selection.as_of
+    with Ledger.read_only(path) as opened:
+        head = head_at(opened, as_of)
+        stream = stream_of(opened, selection.tournament, selection.config)
+        state = tournament_at(opened, stream, head.position, as_of, settles_only=True)
+        perspective = Perspective(selection.judge, selection.dimension)
+        yield subject_now(opened, judged_tournament(state, path, head.position, perspective), head)
 
 
 def _format_of(output: Path | None, asked: ReportFormat | None) -> ReportFormat:

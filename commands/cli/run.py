@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import backends_on, reach
+from commands.backends.wiring import backends_on, open_dataset, reach
 from commands.cli.project.elo import elo_table
 from commands.cli.shared import options
 from commands.cli.shared.ledger import DEFAULT_CONFIG
@@ -142,7 +142,16 @@ def doctor(
     selection: Selection = ctx.obj
     settings = selection.config if selection.config.exists() else None
     today, version = datetime.now(UTC).date(), sqlite3.sqlite_version_info
-    findings = [*findings_by(settings, selection.path, version, today=today, reach=reach)]
+    findings = [
+        *findings_by(
+            settings,
+            selection.path,
+            version,
+            today=today,
+            reach=reach,
+            open_dataset=open_dataset,
+        )
+    ]
     selection.writer.write(table_of(Finding, findings, "tourney/doctor@1", "This machine"))
     bad = [finding.what for finding in findings if finding.grade == "bad"]
     if bad:

@@ -26,6 +26,7 @@ from commands.evaluating.tasks import (
     task_evaluations,
 )
 from commands.evaluating.user_code import blame_evaluation, class_in_file, class_in_module
+from commands.importing.bank import OpenDataset
 from commands.importing.formats.files import OpenParquet
 from commands.settings.sections import EvaluationSection
 from ledger.events.registration import Prompt
@@ -52,6 +53,7 @@ class Readers(NamedTuple):
     """What reads data and tasks; the packages for it are imported when it is called."""
 
     open_parquet: OpenParquet
+    open_dataset: OpenDataset
     read_tasks: ReadTasks
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluation import Evaluation, rescored
 from commands.evaluating.registry import EvaluationSources, Readers, table_evaluations
-from commands.settings.inputs import read_bank
+from commands.importing.bank import bank_named
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
 from ledger.identity import StreamId
@@ -71,7 +71,8 @@ def _configured(
         for section in settings.evaluations
         if any(name == section.id or name.startswith(f"{section.id}.") for name in names)
     ]
-    bank = read_bank(folder / settings.prompts.bank) if sections else ()
+    named = settings.prompts.bank
+    bank = bank_named(named, folder, readers.open_dataset) if sections else ()
     sources = EvaluationSources(folder, bank, readers)
     made = (each for section in sections for each in table_evaluations(section, sources))
     return {each.id: each for each in made}

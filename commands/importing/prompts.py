@@ -53,21 +53,23 @@ def header_of(rows: Iterable[Record | BadRow]) -> Sequence[str]:
 
 
 def columns_by_field(
-    path: Path, header: Sequence[str], columns: Mapping[str, Sequence[str]]
+    place: Path | str, header: Sequence[str], columns: Mapping[str, Sequence[str]]
 ) -> Mapping[str, str]:
     """Return the column of each field of a prompt that a header has."""
     names = {name.strip().casefold(): name for name in header if name.strip()}
     given = Counter(name.strip().casefold() for name in header)
     if twice := [name for names_ in columns.values() for name in names_ if given[name] > 1]:
         remedy = "rename all but the one to read"
-        faults = [f"{path}:1: there are {given[name]} columns {name!r}; {remedy}" for name in twice]
+        faults = [
+            f"{place}:1: there are {given[name]} columns {name!r}; {remedy}" for name in twice
+        ]
         raise ConfigurationError(faults)
     found = {field: [names[name] for name in of if name in names] for field, of in columns.items()}
     column = {field: known[0] for field, known in found.items() if known}
     if not ASKED & column.keys():
         there = ", ".join(names.values()) or "nothing"
         raise ConfigurationError(
-            [f"{path}:1: no column holds the prompts; name one 'prompt' (there: {there})"]
+            [f"{place}:1: no column holds the prompts; name one 'prompt' (there: {there})"]
         )
     return column
 
@@ -79,21 +81,21 @@ def other_columns(header: Sequence[str], column: Mapping[str, str]) -> tuple[str
 
 
 def prompts_of_rows(
-    path: Path, rows: Iterable[Record | BadRow], column: Mapping[str, str]
+    place: Path | str, rows: Iterable[Record | BadRow], column: Mapping[str, str]
 ) -> tuple[dict[str, object], ...]:
     """Return the prompts of rows, by the column of each field.
 
     Raises:
         ConfigurationError: There is none, or a row has none or that of another row.
     """
-    prompts = tuple(_prompts(path, rows, column))
+    prompts = tuple(_prompts(place, rows, column))
     if not prompts:
-        raise ConfigurationError([f"{path}: it holds no prompts below its header"])
+        raise ConfigurationError([f"{place}: it holds no prompts below its header"])
     return prompts
 
 
 def _prompts(
-    path: Path, rows: Iterable[Record | BadRow], column: Mapping[str, str]
+    place: Path | str, rows: Iterable[Record | BadRow], column: Mapping[str, str]
 ) -> Iterator[dict[str, object]]:
     faulty: dict[str, list[int]] = {}  # lines by fault
     first: dict[object, int] = {}  # lines of ids and of texts
@@ -115,7 +117,7 @@ def _prompts(
         else:
             yield prompt
     if faulty:
-        raise ConfigurationError([with_lines(path, *each) for each in faulty.items()])
+        raise ConfigurationError([with_lines(place, *each) for each in faulty.items()])
 
 
 def _bank_row_of(given: Mapping[str, object]) -> dict[str, object]:

@@ -3,18 +3,20 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from commands.auditing.soundness import require_sound
 from commands.errors import ConfigurationError, ProviderError, counted
+from commands.importing.bank import OpenDataset, bank_named, no_dataset
 from commands.judging.unreadable import gold_notes
 from commands.ports import Tell
 from commands.settings.api_keys import ANTHROPIC_KEYS, first_set
-from commands.settings.inputs import read_bank, read_instructions, read_rubric
+from commands.settings.inputs import read_instructions, read_rubric
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
 from commands.settings.servers import Reach, Server, servers_of
@@ -22,6 +24,7 @@ from commands.settings.version import VERSION
 from commands.spending.offer import no_price
 from commands.spending.price_table import PriceTable, price_table
 from ledger.errors import NoLedger, TourneyError
+from ledger.events.registration import Prompt
 from ledger.identity import Dimension
 from ledger.storage.connection import require_own_schema
 from ledger.storage.place import foreign_kind, require_one_name
@@ -54,6 +57,7 @@ def findings_by(
     *,
     today: date,
     reach: Reach,
+    open_dataset: OpenDataset = no_dataset,
 ) -> Iterator[Finding]:
     """Check what a run by some settings needs; None: there are no settings."""
     settings: Settings | None = None
@@ -80,7 +84,8 @@ def findings_by(
     if config is not None and settings is not None:
         folder = config.parent
         rubrics = {Dimension(each.dimension): folder / each.path for each in settings.rubrics}
-        yield from judging_findings(folder / settings.prompts.bank, rubrics)
+        bank = partial(bank_named, settings.prompts.bank, folder, open_dataset)
+        yield from judging_findings(bank, rubrics)
         yield from _faulty_instructions(settings, folder)
 
 
@@ -131,13 +136,15 @@ def findings(
     yield from (_server(each, reach) for each in servers if _has_key(each))
 
 
-def judging_findings(bank: Path, rubrics: Mapping[Dimension, Path]) -> Iterator[Finding]:
+def judging_findings(
+    read_prompts: Callable[[], Sequence[Prompt]], rubrics: Mapping[Dimension, Path]
+) -> Iterator[Finding]:
     """Find which dimensions nothing can be judged on, since prompts lack the gold answers."""
     try:
-        prompts = read_bank(bank)
+        prompts = read_prompts()
         read = [read_rubric(path, dimension) for dimension, path in rubrics.items()]
-    except ConfigurationError as error:
-        yield Finding("judging", "bad", error.faults[0])
+    except TourneyError as error:
+        yield Finding("judging", "bad", str(error).partition("\n")[0])
         return
     lacking = [
         WithoutGold(

@@ -9,10 +9,10 @@ from commands.entrants.files import read_entrant
 from commands.entrants.folder_or_hub import FetchSnapshot
 from commands.errors import ConfigurationError, WeightsError, counted, joined_names
 from commands.importing.answers import recorded_entrant
+from commands.importing.bank import OpenDataset, bank_named, no_dataset
 from commands.importing.formats.files import OpenParquet
 from commands.judging.panel import panel_of
 from commands.settings.inputs import (
-    read_bank,
     read_instructions,
     read_rubric,
     read_scoring_rubric,
@@ -68,11 +68,12 @@ def opening_of(
     versions: Sequence[tuple[str, str]],
     fetch: FetchSnapshot | None = None,
     open_parquet: OpenParquet | None = None,
+    open_dataset: OpenDataset = no_dataset,
 ) -> OpenTournament:
     """Read the bank, rubrics, instructions and weights; return the command to register them.
 
     Nothing is recorded yet. Relative paths start from the folder; `fetch` resolves names of weights
-    on the Hub, and `open_parquet` opens recorded answers.
+    on the Hub, `open_parquet` opens recorded answers, and `open_dataset` a bank on the Hub.
 
     Raises:
         ConfigurationError: Files are missing or wrong; every fault is listed.
@@ -80,7 +81,9 @@ def opening_of(
     faults: list[str] = []
     samples = settings.generation.samples
     banks = _read_each(
-        lambda path: read_bank(path, samples), [folder / settings.prompts.bank], faults
+        lambda bank: bank_named(bank, folder, open_dataset, samples),
+        [settings.prompts.bank],
+        faults,
     )
     rubrics = _read_each(lambda each: _rubric(each, settings, folder), settings.rubrics, faults)
     scored = [each for each in settings.evaluations if each.rubric is not None]

@@ -59,19 +59,27 @@ _N_NAMED: Final = 5  # lines that have the same fault
 def read_bank(path: Path, n_samples: int = 1) -> tuple[Prompt, ...]:
     """Read a prompt bank, of JSON lines or a JSON array.
 
+    Raises:
+        ConfigurationError: As `prompts_in`, or the file cannot be read.
+    """
+    return prompts_in(path, read_text(path, "prompt bank", key="[prompts] bank"), n_samples)
+
+
+def prompts_in(place: Path | str, text: str, n_samples: int = 1) -> tuple[Prompt, ...]:
+    """Return the prompts of a bank's text.
+
     A prompt's `_provenance` is for people and is not kept. A further sample of prompt `p` is the
     prompt `p#2`: its text is the same, so its responses differ by their seeds alone. All second
     samples follow all first ones, so a design that draws pairs keeps those of the first.
 
     Raises:
-        ConfigurationError: The file is missing or empty, a line is not a prompt, or an id is
-            there twice; every kind of fault is listed with its lines.
+        ConfigurationError: There is none, a line is not a prompt, or an id is there twice; every
+            kind of fault is listed with its lines.
     """
-    text = read_text(path, "prompt bank", key="[prompts] bank")
     prompts: list[Prompt] = []
     faulty: dict[str, list[int]] = {}  # lines by fault
     firsts: dict[str, _Placed] = {}
-    for number, entry in _entries(path, text):
+    for number, entry in _entries(place, text):
         try:
             prompt = _prompt(entry)
         except ConfigurationError as error:
@@ -83,17 +91,17 @@ def read_bank(path: Path, n_samples: int = 1) -> tuple[Prompt, ...]:
             faulty.setdefault(_repeats(first, prompt), []).append(number)
         prompts.append(prompt)
     if not prompts and not faulty:
-        fault = f"{path}: the prompt bank is empty; it holds one JSON object a line"
+        fault = f"{place}: the prompt bank is empty; it holds one JSON object a line"
         raise ConfigurationError([fault])
     if faulty:
-        raise ConfigurationError([with_lines(path, *fault) for fault in faulty.items()])
+        raise ConfigurationError([with_lines(place, *fault) for fault in faulty.items()])
     further = [
         msgspec.structs.replace(prompt, prompt_id=PromptId(f"{prompt.prompt_id}#{n}"))
         for n in range(2, n_samples + 1)
         for prompt in prompts
     ]
     if taken := [sample.prompt_id for sample in further if sample.prompt_id in firsts]:
-        fault = f"{path}: prompt_id {taken[0]!r} names a sample of another prompt; rename it"
+        fault = f"{place}: prompt_id {taken[0]!r} names a sample of another prompt; rename it"
         raise ConfigurationError([fault])
     return (*prompts, *further)
 
@@ -114,7 +122,7 @@ def _repeats(first: _Placed, prompt: Prompt) -> str:
     return f"{taken}; give each prompt its own"
 
 
-def _entries(path: Path, text: str) -> Iterator[tuple[int, str]]:
+def _entries(place: Path | str, text: str) -> Iterator[tuple[int, str]]:
     """Yield the JSON of each prompt, with its line: of an array its entries, else the lines.
 
     Raises:
@@ -122,11 +130,11 @@ def _entries(path: Path, text: str) -> Iterator[tuple[int, str]]:
     """
     begin = text.lstrip()[:1]
     if begin == "[":
-        yield from _array_entries(path, text)
+        yield from _array_entries(place, text)
         return
     if begin == "{" and "\n" in text.strip() and _is_json(text):
         fault = "one JSON object over several lines; write one object a line, or a list of them"
-        raise ConfigurationError([f"{path}: {fault}"])
+        raise ConfigurationError([f"{place}: {fault}"])
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield number, line
@@ -143,11 +151,11 @@ def _is_json(text: str) -> bool:
 _BETWEEN: Final = " \t\n\r,"  # between the entries of an array
 
 
-def _array_entries(path: Path, text: str) -> Iterator[tuple[int, str]]:
+def _array_entries(place: Path | str, text: str) -> Iterator[tuple[int, str]]:
     try:
         _decoded(text)
     except ConfigurationError as error:
-        raise ConfigurationError([f"{path}: {fault}" for fault in error.faults]) from error
+        raise ConfigurationError([f"{place}: {fault}" for fault in error.faults]) from error
     scan = json.JSONDecoder().raw_decode
     end = text.index("[") + 1
     line = 1 + text.count("\n", 0, end)
@@ -161,13 +169,13 @@ def _array_entries(path: Path, text: str) -> Iterator[tuple[int, str]]:
         line += text.count("\n", start, end)
 
 
-def with_lines(path: Path, fault: str, lines: Sequence[int]) -> str:
+def with_lines(place: Path | str, fault: str, lines: Sequence[int]) -> str:
     """Return a fault with the lines that have it, of which the first few are named."""
     if len(lines) == 1:
-        return f"{path}:{lines[0]}: {fault}"
+        return f"{place}:{lines[0]}: {fault}"
     n_more = len(lines) - _N_NAMED
     named = ", ".join(map(str, lines[:_N_NAMED])) + (f" and {n_more} more" if n_more > 0 else "")
-    return f"{path}:{lines[0]}: {fault} (on {len(lines)} lines: {named})"
+    return f"{place}:{lines[0]}: {fault} (on {len(lines)} lines: {named})"
 
 
 def _prompt(line: str) -> Prompt:

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from commands.settings.api_keys import OPENAI_KEY, VARIABLE
+from commands.settings.hub_dataset import hub_dataset
 from commands.settings.makers import as_judge
 from commands.settings.sections import (
     BASE_URL,
@@ -40,8 +41,15 @@ class TournamentSection(Section):
 class PromptsSection(Section):
     """Name the bank of prompts."""
 
-    bank: UserPath = Path("bank.jsonl")
-    """JSON lines, one prompt each."""
+    bank: str = "bank.jsonl"
+    """JSON lines, one prompt each; or a data set of the Hugging Face Hub, as
+    `hf://datasets/org/name?split=test` (see [Prompts](prompts.md#prompts-of-the-hub))."""
+
+    @field_validator("bank")
+    @classmethod
+    def _is_known(cls, bank: str) -> str:
+        hub_dataset(bank)
+        return bank
 
 
 class PilotSection(Section):

@@ -23,7 +23,7 @@ _TOURNEY: Final = (sys.executable, "-m", "tourney")
 _BATTLE: Final = "recall_001"  # its prompt
 _WIDTHS: Final = {"narrow": 400, "wide": 1280}
 _SCHEMES: Final[tuple[Scheme, ...]] = ("light", "dark")
-_BROWSER_HEIGHTS: Final = {"overview": 860, "battle": 860, "ballot": 700}
+_BROWSER_HEIGHTS: Final = {"overview": 860, "battle": 860, "answers": 860, "ballot": 700}
 _REPORT_HEIGHT: Final = 1500
 
 
@@ -55,11 +55,16 @@ def _show_view(chromium: Browser, demo: Path) -> None:
         page.goto(address)
         page.wait_for_selector(".step")  # the ledger was read
         _keep(page, "overview")
-        page.goto(f"{page.url}battles?text={_BATTLE}&outcome=decided")
+        home = page.url
+        page.goto(f"{home}battles?text={_BATTLE}&outcome=decided")
         page.locator(".list a").first.click()
         page.wait_for_url("**/battle/*")
         page.set_viewport_size({"width": _WIDTHS["wide"], "height": _BROWSER_HEIGHTS["battle"]})
         _keep(page, "battle")
+        page.goto(f"{home}answers?prompt={_BATTLE}")
+        for width, pixels in _WIDTHS.items():
+            page.set_viewport_size({"width": pixels, "height": _BROWSER_HEIGHTS["answers"]})
+            _keep(page, "answers", width)
 
 
 def _show_ballot(chromium: Browser, demo: Path) -> None:
@@ -75,8 +80,8 @@ def _page(chromium: Browser, width: int, height: int, scheme: Scheme = "light") 
     return chromium.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
 
 
-def _keep(page: Page, name: str) -> None:
-    page.screenshot(path=DOCS / "browser" / f"{name}-wide-light.png")
+def _keep(page: Page, name: str, width: str = "wide") -> None:
+    page.screenshot(path=DOCS / "browser" / f"{name}-{width}-light.png")
 
 
 @contextmanager

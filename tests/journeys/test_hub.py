@@ -1,4 +1,4 @@
-"""A tournament whose weights are named as on the Hub, in processes that ask a fake of it."""
+"""A tournament of weights, or of prompts, of the Hub, in processes that ask a fake of it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,9 +6,16 @@ from typing import Final
 
 import pytest
 
-from ledger.events.registration import Entrant, EntrantRegistered
+from commands.backends.wiring import parquet_content
+from ledger.events.registration import (
+    Entrant,
+    EntrantRegistered,
+    PromptRegistered,
+    TournamentOpened,
+)
 from ledger.store import Ledger
 from tests.providers.hub import MAIN, FakeHub, Repository, files_of
+from tests.support.builders.commands import write_rubric
 from tests.support.command_line.launching import Completed, launch, lay_out_small
 
 NAME: Final = "org/tiny"
@@ -98,3 +105,46 @@ def test_a_name_that_nobody_has_ends_with_one_line_and_no_ledger(folder: Path) -
         assert start + why in ended.stderr
         assert len(ended.stderr.splitlines()) == 1
     assert not (folder / "tournament.db").exists()
+
+
+SET: Final = "org/set"
+OF_THE_HUB: Final = """\
+[tournament]
+id = "hub"
+[prompts]
+bank = "hf://datasets/org/set@v1?split=test&text=ask"
+[[entrants]]
+id = "terse"
+loader = "recorded"
+responses = "answers.csv"
+column = "terse"
+[[entrants]]
+id = "wordy"
+loader = "recorded"
+responses = "answers.csv"
+column = "wordy"
+[[rubrics]]
+dimension = "factuality"
+path = "rubric.md"
+"""
+
+
+def test_a_bank_of_the_hub_is_judged_and_its_address_is_recorded(tmp_path: Path) -> None:
+    """Its prompts are content like any other; their source is the data set."""
+    (tmp_path / "tournament.toml").write_text(OF_THE_HUB)
+    (tmp_path / "answers.csv").write_text("prompt,terse,wordy\nWhy?,So.,It is just so.\n")
+    write_rubric(tmp_path / "rubric.md")
+    asked = parquet_content({"ask": str, "answer": str}, [{"ask": "Why?", "answer": "So."}])
+    with FakeHub() as hub:
+        hub.repositories[SET] = Repository()
+        hub.repositories[SET].commit({"test.parquet": asked}, "v1")
+        done = tourney(tmp_path, ("run",), f"HF_ENDPOINT={hub.endpoint}")
+
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "runs").glob("*/report.html"))
+    with Ledger.read_only(tmp_path / "tournament.db") as ledger:
+        events = [each.event for each in ledger.read()]
+    (prompt,) = (each.prompt for each in events if isinstance(each, PromptRegistered))
+    (opening,) = (each for each in events if isinstance(each, TournamentOpened))
+    assert (prompt.text, prompt.gold_answer, prompt.source) == ("Why?", "So.", SET)
+    assert "org/set@v1?split=test" in opening.configuration

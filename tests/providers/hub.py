@@ -1,4 +1,4 @@
-"""A fake of the Hugging Face Hub: the few routes that its client needs to fetch a model."""
+"""A fake of the Hugging Face Hub: the routes that its clients need for a model or a data set."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ MAIN: Final = "main"
 
 @dataclass
 class Repository:
-    """A model: the files of each commit, and the commit that each branch or tag names."""
+    """A model or a data set: the files of each commit, and which one a branch or tag names."""
 
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
@@ -79,9 +79,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         match unquote(urlsplit(self.path).path).strip("/").split("/"):
-            case ["api", "models", owner, name, "revision" | "tree" as kind, *revision]:
+            case ["api", "datasets", _, _, "tree", _, _, *_]:
+                self._refuse(404, "EntryNotFound")  # no file is in a folder
+            case [
+                "api",
+                "models" | "datasets",
+                owner,
+                name,
+                "revision" | "tree" as kind,
+                *revision,
+            ]:
                 self._describe(f"{owner}/{name}", kind, "/".join(revision))
+            case ["api", "datasets", owner, name]:
+                self._describe(f"{owner}/{name}", "revision", MAIN)
             case [owner, name, "resolve", revision, file]:
+                self._send_file(f"{owner}/{name}", revision, file)
+            case ["datasets", owner, name, "resolve", revision, file]:
                 self._send_file(f"{owner}/{name}", revision, file)
             case _:
                 self._refuse(404, "EntryNotFound")
@@ -103,7 +116,10 @@ class _Handler(BaseHTTPRequestHandler):
         if (found := self._found(name, revision)) is None:
             return
         repository, commit = found
-        content = repository.commits[commit][file]
+        content = repository.commits[commit].get(file)
+        if content is None:
+            self._refuse(404, "EntryNotFound")
+            return
         if repository.is_withheld:
             self._refuse(403, "")
             return

@@ -23,7 +23,8 @@ from commands.errors import NotFetched
 _FILES: Final = [f"*{suffix}" for suffix in sorted(READ_SUFFIXES)]  # no pickles
 _IN_FOLDERS: Final = ["*/*"]  # other formats of the same weights, which nothing here reads
 _LOG_IN: Final = "log in with `hf auth login`"
-_HTTP_ERROR: Final = cast("type[Exception]", HfHubHTTPError.__bases__[0])  # of its HTTP client
+HTTP_ERROR: Final = cast("type[Exception]", HfHubHTTPError.__bases__[0])
+"""What its HTTP client raises."""
 
 
 def fetch_snapshot(name: str, revision: str | None) -> HubSnapshot:
@@ -57,7 +58,7 @@ def fetch_snapshot(name: str, revision: str | None) -> HubSnapshot:
         if isinstance(error.__cause__, HfHubHTTPError):
             raise _broken_off(name, error.__cause__) from error
         raise _not_cached(name, revision) from error
-    except (_HTTP_ERROR, OSError) as error:
+    except (HTTP_ERROR, OSError) as error:
         raise _broken_off(name, error) from error
     return HubSnapshot(Path(folder), Path(folder).name)
 

@@ -22,7 +22,7 @@ from commands.backends.jobs.job import (
 from commands.backends.jobs.ranks import Call, on_first_rank
 from commands.backends.jobs.reporters import ReportTarget, reporter_to
 from commands.backends.jobs.subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
-from commands.backends.wiring import READERS
+from commands.backends.wiring import READERS, open_dataset
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, counted
 from commands.evaluating.evaluate import (
@@ -37,8 +37,8 @@ from commands.evaluating.registry import EvaluationSources, table_evaluations
 from commands.evaluating.samples import Inference, ObservedSample
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import Scores, require_reduce
+from commands.importing.bank import bank_named
 from commands.ports import OnProgress, no_progress
-from commands.settings.inputs import read_bank
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import Reduce
 from commands.settings.toml import allows_network
@@ -154,7 +154,8 @@ class Evaluator:
             fault = f"{begun} exists already; pass resume=True to go on with it, or change the spec"
             raise ConfigurationError([fault])
         config = read_config(kept) if runtime_cfg is None else parse_config(runtime_cfg)
-        bank = () if config.prompts is None else read_bank(spec.root / config.prompts.bank)
+        named = config.prompts
+        bank = () if named is None else bank_named(named.bank, spec.root, open_dataset)
         sources = EvaluationSources(spec.root, bank, READERS)
         evaluations = [
             (evaluation, section.options.model_dump())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from commands.backends.wiring import fetch_snapshot, open_parquet
+from commands.backends.wiring import fetch_snapshot, open_dataset, open_parquet
 from commands.cli.shared.output import say
 from commands.importing.answers import read_answers, unanswered
 from commands.ports import Tell
@@ -34,6 +34,7 @@ def workspace(config: Path, ledger: Path | None, provider: Provider | None = Non
         provider=provider,
         fetch=fetch_snapshot,
         open_parquet=open_parquet,
+        open_dataset=open_dataset,
     )
     for note in notes_on_twins(place.opening):
         say(note)

@@ -79,6 +79,7 @@ USES = {
         "lambda: backends.judge(panel_of(chosen, Path())[0])",
         "lambda: generate(loader='endpoint', dtype=None)",
     ],
+    ("datasets", "hub"): ["lambda: open_dataset(HubDataset('hf://datasets/a', 'a'))"],
     ("lm_eval", "lm-eval"): ["lambda: load_tasks('mmlu', Path(), TaskParameters())"],
     ("pyarrow", "parquet"): [
         "lambda: open_parquet(Path('a.parquet'), ())",

@@ -77,6 +77,7 @@ def test_an_example_stands_for_itself(tmp_path: Path) -> None:
     assert "--example rag has its own prompts, entrants and judge" in refused.stderr
     assert (done.returncode, ran.returncode) == (0, 0), done.stderr + ran.stderr
     assert "12 pairs = 12 decided" in ran.stdout
+    assert list((tmp_path / "new").glob("runs/*/report.html"))
 
 
 @pytest.mark.parametrize("example", ["models", "prompts"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from commands.runs.doctor import (
     require_servers,
 )
 from commands.settings.api_keys import ANTHROPIC_KEYS
+from commands.settings.inputs import read_bank
 from commands.settings.schema import JudgeSection
 from commands.settings.servers import Reach, Server, server_of_judge
 from commands.settings.version import VERSION
@@ -403,7 +405,7 @@ def judging_in(folder: Path, fronts: Sequence[str], *golds: str | None) -> list[
     for number, front in enumerate(fronts):
         rubrics[Dimension(f"d{number}")] = folder / f"{number}.md"
         write_rubric(folder / f"{number}.md", front=front)
-    return [(each.grade, each.says) for each in judging_findings(bank, rubrics)]
+    return [(each.grade, each.says) for each in judging_findings(partial(read_bank, bank), rubrics)]
 
 
 def test_prompts_without_the_gold_answers_that_rubrics_need_are_found(tmp_path: Path) -> None:
@@ -421,7 +423,9 @@ def test_prompts_without_the_gold_answers_that_rubrics_need_are_found(tmp_path: 
 
 def test_a_bank_that_cannot_be_read_is_bad(tmp_path: Path) -> None:
     """A run would end on it at once."""
-    (found,) = judging_findings(tmp_path / "none.jsonl", {Dimension("d"): tmp_path / "d.md"})
+    read = partial(read_bank, tmp_path / "none.jsonl")
+
+    (found,) = judging_findings(read, {Dimension("d"): tmp_path / "d.md"})
 
     assert found.grade == "bad"
     assert "there is no such prompt bank" in found.says

@@ -20,7 +20,7 @@ def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> No
     settings = settings_in(tmp_path)
 
     assert settings.tournament.ledger == Path("tournament.db")
-    assert settings.prompts == PromptsSection(bank=Path("bank.jsonl"))
+    assert settings.prompts == PromptsSection(bank="bank.jsonl")
     assert settings.pilot == PilotSection(size=50, seed=20260427, strata=None)
     assert settings.generation == GenerationSection(
         max_new_tokens=256, batch_tokens=None, seed=0, dtype="bfloat16", device="auto"
@@ -72,7 +72,7 @@ path = "~/rubric.md"
     assert isinstance(entrant, HfSection)
     assert isinstance(hydra, HydraSection)
     assert settings.tournament.ledger == home / "runs/x.db"
-    assert settings.prompts.bank == Path("~nobody-of-this-name/bank.jsonl")
+    assert settings.prompts.bank == "~nobody-of-this-name/bank.jsonl"
     assert settings.judge.prices == home / "prices.toml"
     assert (entrant.weights, rubric.path) == (home / "models/a", home / "rubric.md")
     assert entrant.adapters == (home / "adapters/b", Path("lab/c"))
@@ -135,7 +135,7 @@ def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
     assert settings.judge.prices == Path("mine.toml")
     assert settings.judge.base_url == "http://[::1]:8000/v1"
     assert settings.generation.device == "cuda:1"
-    assert settings.prompts.bank == Path("other.jsonl")
+    assert settings.prompts.bank == "other.jsonl"
 
 
 def test_other_variables_of_the_environment_do_not_matter(tmp_path: Path) -> None:

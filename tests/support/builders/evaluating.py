@@ -16,7 +16,7 @@ from commands.evaluating.likelihoods import (
     PerplexityComparisonEvaluation,
     PerplexityEvaluation,
 )
-from commands.evaluating.registry import EvaluationSources, Readers, table_evaluations
+from commands.evaluating.registry import EvaluationSources, table_evaluations
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
 from commands.evaluating.tasks import LoadedTasks, TaskParameters
@@ -156,7 +156,7 @@ def no_tasks(uses: str, folder: Path, parameters: TaskParameters) -> LoadedTasks
     raise MissingExtra("lm_eval", "lm-eval")
 
 
-WITHOUT_TASKS: Final = Readers(READERS.open_parquet, no_tasks)
+WITHOUT_TASKS: Final = READERS._replace(read_tasks=no_tasks)
 Kind = TypeVar("Kind", bound=Evaluation)
 
 

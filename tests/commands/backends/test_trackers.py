@@ -1,0 +1,41 @@
+"""Trackers of experiments: a client of its own logs a run, or says in one line why not."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from commands.backends.trackers import log_run
+from commands.errors import ConfigurationError
+from commands.report.published import TrackedRun
+
+RUN = TrackedRun(
+    project="cup",
+    name="first",
+    facts={"judge": "strict"},
+    metrics={"factuality/base/rating": 1010.5, "factuality/base/low": 990.0},
+    files={"report.html": "<p>Report", "report.md": "# Report"},
+)
+
+
+def test_weights_and_biases_has_ratings_and_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a run that can be sent later, if it is told to stay offline."""
+    pytest.importorskip("wandb")
+    monkeypatch.setitem(os.environ, "WANDB_MODE", "offline")
+    monkeypatch.setitem(os.environ, "WANDB_DIR", str(tmp_path))
+
+    folder = Path(log_run("wandb", RUN))
+
+    assert folder.is_relative_to(tmp_path)
+    (report,) = (folder / "media" / "html").iterdir()
+    assert report.read_text() == RUN.files["report.html"]
+
+
+def test_a_client_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is needed for anything else."""
+    monkeypatch.setattr("commands.backends.trackers.find_spec", lambda _: None)
+
+    with pytest.raises(ConfigurationError, match="mlflow is not installed; pip install mlflow"):
+        log_run("mlflow", RUN)
