@@ -211,7 +211,7 @@ def _by_share(battles: Battles, pair: tuple[str, str], level: float) -> tuple[fl
     """Return the bounds of the lead by the two's own battles, and on how many prompts they met."""
     is_first = battles.a == battles.entrants.index(pair[0])
     places = np.flatnonzero(battles.between(pair) & ~np.isnan(battles.score))
-    taken = np.where(is_first, battles.score, 1.0 - battles.score)[places]
+    taken = np.where(is_first, battles.observed, 1.0 - battles.observed)[places]
     weight, clusters = battles.weight[places], battles.cluster[places]
     n_prompts = len(np.unique(clusters))
     share = estimate_ratio(RatioTerms(weight * taken, weight), clusters.tolist(), "share")
