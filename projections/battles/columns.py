@@ -282,10 +282,10 @@ def battles_of(
         widening=widening,
         slot=np.array([row.slot for row in rows], dtype=np.int8),
     )
-    return _without_slot(battles, [row.dimension for row in rows])
+    return without_slot_effect(battles, [row.dimension for row in rows])
 
 
-def _without_slot(battles: Battles, dimensions: Sequence[str]) -> Battles:
+def without_slot_effect(battles: Battles, dimensions: Sequence[str]) -> Battles:
     """Take off what the slot gave on each dimension: c s, where c = sum of y s / sum of s^2.
 
     s is the slot, y the score minus 1/2. Battles stay as observed if that would move what an

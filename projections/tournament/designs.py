@@ -142,12 +142,15 @@ def not_planned(tournament: Tournament) -> tuple[str, ...]:
     (baseline, sparse, orders), n = design_of(tournament), len(tournament.roster)
     found: list[str] = []
     if sparse is not None:
-        found.append(f"sparse: {sparse} of {n * (n - 1) // 2} pairs are planned on each prompt")
+        planned = f"{sparse} of {n * (n - 1) // 2} pairs are planned on each prompt"
+        found.append(f"sparse: {planned}; verdicts on others are not rated")
     elif baseline is not None:
-        found.append(f"baseline: only pairs with {baseline} are planned")
+        planned = f"only pairs with {baseline} are planned"
+        found.append(f"baseline: {planned}; verdicts on others are not rated")
     if orders == "counterbalanced":
-        found.append(f"counterbalanced: 1 of {ONE_IN_BOTH} pairs is planned in both orders")
-    return tuple(f"{planned}; verdicts on others are not rated" for planned in found)
+        planned = f"9 of {ONE_IN_BOTH} pairs are planned in one order"
+        found.append(f"counterbalanced: {planned}; the other order is not rated")
+    return tuple(found)
 
 
 def fewest_linking(

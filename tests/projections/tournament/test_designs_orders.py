@@ -1,37 +1,36 @@
 """Counterbalanced, most pairs are asked once: balanced, and what is not planned is not missing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from ledger.events.judging import Order, PairReconciled, Verdict
-from ledger.events.registration import Prompt, TournamentOpened
+from ledger.events.judging import Order, Verdict
+from ledger.events.registration import Prompt
 from ledger.events.registry import Event
 from ledger.identity import PromptId, digest_of
 from projections.tournament.compared import kind_of
 from projections.tournament.designs import BOTH, drawn_orders, not_planned, without_design
 from projections.tournament.matches import queries_to
-from projections.tournament.remaining import ANY_QUESTION, open_queries, unreconciled
+from projections.tournament.remaining import ANY_QUESTION, open_queries
 from projections.tournament.settlement import account_of
-from projections.tournament.state import Tournament
-from projections.verdicts.policies import DEFAULT_POLICY, swap_consistent
 from projections.verdicts.queries import PairQuery
-from tests.support.builders.events import entrant, known, opened, prompt, verdict
+from tests.support.builders.events import entrant, known, opened, prompt
 from tests.support.builders.worlds import (
+    COUNTERBALANCED,
     RUBRICS,
     answered,
     everything,
+    judged,
     planned_pairings,
     settled,
+    with_judging,
 )
 
 NAMES = ("zoe", "amy", "kim", "bob", "eve", "dan")
 N_PROMPTS = 143
-COUNTERBALANCED = '{"orders": "counterbalanced"}'
 
 Asked = dict[tuple[PromptId, frozenset[str]], tuple[str, ...]]
 """Who was shown first, in each query about a pair."""
@@ -45,16 +44,8 @@ def tournament(
 ) -> tuple[Event, ...]:
     """Return the opening of a tournament with a design."""
     prompts = prompts or [prompt(f"p{n}") for n in range(n_prompts)]
-    opening, *registered = opened(
-        prompts=prompts, entrants=[entrant(name) for name in names], rubrics=RUBRICS
-    )
-    return (by(opening, judging), *registered)
-
-
-def by(opening: Event, judging: str) -> TournamentOpened:
-    """Return an opening with another design."""
-    assert isinstance(opening, TournamentOpened)
-    return replace(opening, configuration=f'{{"judging": {judging}}}')
+    entrants = [entrant(name) for name in names]
+    return with_judging(opened(prompts=prompts, entrants=entrants, rubrics=RUBRICS), judging)
 
 
 def asked_first(events: Sequence[Event]) -> Asked:
@@ -141,41 +132,14 @@ def test_a_further_sample_of_a_prompt_is_asked_in_the_other_order() -> None:
         assert len(one) == 2 or {*one} | {*other} == pair
 
 
-def judged(events: Sequence[Event], said: Callable[[PairQuery], Verdict]) -> tuple[Event, ...]:
-    """Return events, and verdicts on all that is open, with the outcomes that follow."""
-    state = known(*events)
-    judge, prompts = state.panel[0], everything(state)
-    queries = open_queries(state, prompts, judge, ANY_QUESTION)
-    told = [verdict(each.asked.query_key, said(each.asked)) for each in queries]
-    after = known(*events, *told)
-    outcomes = [
-        PairReconciled(
-            outcome=swap_consistent(*(verdict_on(after, key) for _, key in match.keys)),
-            **match.key(judge.judge_id, DEFAULT_POLICY)._asdict(),
-        )
-        for match in unreconciled(after, prompts, judge, DEFAULT_POLICY, skip_identical=True)
-    ]
-    return (*events, *told, *outcomes)
-
-
-def verdict_on(state: Tournament, key: str) -> Verdict:
-    """Return the verdict on a query."""
-    return next(given.event.verdict for name, given in state.verdicts.items() if name == key)
-
-
 def slot_a(_: PairQuery) -> Verdict:
     """Say what a judge says that reads the first response only."""
     return "A"
 
 
-def n_open(events: Sequence[Event], judging: str) -> int:
-    """Count the queries that a design still owes."""
-    return len(open_under(events, judging))
-
-
 def open_under(events: Sequence[Event], judging: str) -> set[str]:
     """Return the queries that a design still owes."""
-    state = known(by(events[0], judging), *events[1:])
+    state = known(*with_judging(events, judging))
     queries = open_queries(state, everything(state), state.panel[0], ANY_QUESTION)
     return {each.asked.query_key for each in queries}
 
@@ -190,7 +154,7 @@ def test_nothing_that_was_planned_is_missing_once_it_was_asked(design: str) -> N
 
     account = account_of(settled(state))
 
-    assert n_open(events, judging) == orders[1] + 2 * orders[2]
+    assert len(open_under(events, judging)) == orders[1] + 2 * orders[2]
     assert account.planned == orders.total() == len(settled(state))
     assert (account.pending, account.n_failed) == (0, 0)
     assert account.decided == account.in_one_order == orders[1] > 0
@@ -211,8 +175,8 @@ def test_a_change_of_orders_owes_the_difference_and_asks_nothing_twice() -> None
     few = open_under(events, COUNTERBALANCED)
     once = judged(events, slot_a)
     owed_by_both = open_under(once, "{}")
-    both = judged((by(once[0], "{}"), *once[1:]), slot_a)
-    back = known(by(both[0], COUNTERBALANCED), *both[1:])
+    both = judged(with_judging(once, "{}"), slot_a)
+    back = known(*with_judging(both, COUNTERBALANCED))
 
     assert few < everything_owed
     assert owed_by_both == everything_owed - few
@@ -225,11 +189,11 @@ def test_a_change_of_orders_owes_the_difference_and_asks_nothing_twice() -> None
 
 def test_a_note_says_that_most_pairs_are_asked_once() -> None:
     """Whoever changed the design learns why an outcome is another."""
-    assert not_planned(
-        known(*tournament(judging='{"orders": "counterbalanced", "sparse": 2}'))
-    ) == (
+    sparse = known(*tournament(judging='{"orders": "counterbalanced", "sparse": 2}'))
+
+    assert not_planned(sparse) == (
         "sparse: 2 of 15 pairs are planned on each prompt; verdicts on others are not rated",
-        "counterbalanced: 1 of 10 pairs is planned in both orders; verdicts on others are not rated",
+        "counterbalanced: 9 of 10 pairs are planned in one order; the other order is not rated",
     )
     assert not_planned(known(*tournament(judging='{"orders": "both"}'))) == ()
 

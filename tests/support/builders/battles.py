@@ -151,16 +151,37 @@ def draw_tournaments(
         yield _tournament(rng, strengths, n_prompts, own, ties)
 
 
-def truth(*, own: float = OWN, strengths: Floats = STRENGTHS) -> Floats:
-    """Return the Bradley-Terry ratings of endless prompts, (n_entrants,).
+class VerdictsByOrder(NamedTuple):
+    """The battles of a tournament in both orders: what a took where it, and where b, was first."""
+
+    forward: Battles
+    swapped: Battles
+
+
+def draw_orders(
+    n: int, *, n_prompts: int, strengths: Floats, slot: float, own: float = OWN
+) -> Iterator[VerdictsByOrder]:
+    """Yield tournaments judged in both orders, always the same; slot: logits for who is first."""
+    rng = np.random.default_rng(2026)
+    a, b = _pairs(strengths)
+    for _ in range(n):
+        answers = strengths + rng.normal(scale=own, size=(n_prompts, len(strengths)))
+        lead = answers[:, a] - answers[:, b]
+        scores = (_drawn(rng, lead + first, _TIES) for first in (slot, -slot))
+        yield VerdictsByOrder(*(_battles(strengths, each) for each in scores))
+
+
+def truth(*, own: float = OWN, strengths: Floats = STRENGTHS, slot: float = 0.0) -> Floats:
+    """Return the Bradley-Terry ratings of endless prompts in both orders, (n_entrants,).
 
     There each pair scores what is expected of it: the integral over the difference of two answers'
     own strengths, which is normal of variance 2 own^2, by Gauss and Hermite.
     """
     nodes, weights = np.polynomial.hermite.hermgauss(60)
     a, b = _pairs(strengths)
-    usual = strengths[a] - strengths[b]
-    win, tie = _chances(usual[:, None] + 2 * own * nodes)  # sqrt(2 variance) = 2 own
+    usual = (strengths[a] - strengths[b])[:, None] + 2 * own * nodes  # sqrt(2 variance) = 2 own
+    forward, swapped = (_chances(usual + first) for first in (slot, -slot))
+    win, tie = (np.mean(each, axis=0) for each in zip(forward, swapped, strict=True))
     scores = (win + tie / 2) @ (weights / weights.sum())
     return rate(_battles(strengths, scores[None, :]), BradleyTerryParameters()).rating
 
@@ -190,10 +211,14 @@ def _tournament(
 ) -> Battles:
     a, b = _pairs(strengths)
     answers = strengths + rng.normal(scale=own, size=(n_prompts, len(strengths)))
-    win, tie = _chances(answers[:, a] - answers[:, b], ties)
+    return _battles(strengths, _drawn(rng, answers[:, a] - answers[:, b], ties))
+
+
+def _drawn(rng: np.random.Generator, lead: Floats, ties: float) -> Floats:
+    """Draw the scores of those that are so much stronger."""
+    win, tie = _chances(lead, ties)
     drawn = rng.random(win.shape)
-    scores = np.where(drawn < win, 1.0, np.where(drawn < win + tie, 0.5, 0.0))
-    return _battles(strengths, scores)
+    return np.where(drawn < win, 1.0, np.where(drawn < win + tie, 0.5, 0.0))
 
 
 def _pairs(strengths: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
