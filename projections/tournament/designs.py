@@ -107,8 +107,13 @@ OrdersOf: TypeAlias = Callable[[PromptId, EntrantId, EntrantId], tuple[Order, ..
 
 def planned_orders(tournament: Tournament) -> OrdersOf:
     """Return in which orders a pair is to be asked on a prompt of the bank."""
+    return orders_by(design_of(tournament), tournament)
+
+
+def orders_by(design: PairDesign, tournament: Tournament) -> OrdersOf:
+    """Return in which orders a pair would be asked by a design, whatever the settings say."""
     opening = tournament.opening
-    if opening is None or design_of(tournament).orders == "both":
+    if opening is None or design.orders == "both":
         return lambda *_: BOTH
     roster, seed = tournament.roster, opening.generation_seed
     ids = [entrant.entrant_id for entrant in roster]

@@ -61,7 +61,7 @@ def test_the_same_is_taken_off_each_battle_of_one_order() -> None:
 def test_a_judge_that_reads_the_slot_alone_finds_all_equal() -> None:
     """Everything that it said was about the slot."""
     shown = (("xy", 1), ("xy", 1), ("xy", -1), ("yz", -1), ("yz", 1), ("xz", 1), ("xz", -1))
-    battles = asked(*((a, b, (1 + slot) / 2, slot) for (a, b), slot in shown))
+    battles = asked(*((pair[0], pair[1], (1 + slot) / 2, slot) for pair, slot in shown))
 
     assert fair(battles).score == pytest.approx(TIE)
 
@@ -74,8 +74,8 @@ SLOTS = st.sampled_from([-1, 0, 1])
 @given(st.lists(st.tuples(PAIRS, SCORES, SLOTS), min_size=1, max_size=12))
 def test_it_does_not_matter_who_is_named_first(rows: list[tuple[str, float, int]]) -> None:
     """A battle seen from the other side is the same battle."""
-    battles = asked(*((a, b, score, slot) for (a, b), score, slot in rows))
-    turned = asked(*((b, a, 1 - score, -slot) for (a, b), score, slot in rows))
+    battles = asked(*((pair[0], pair[1], score, slot) for pair, score, slot in rows))
+    turned = asked(*((pair[1], pair[0], 1 - score, -slot) for pair, score, slot in rows))
 
     assert fair(turned).score == pytest.approx(1 - fair(battles).score)
 

@@ -57,7 +57,8 @@ def counterbalanced(verdicts: VerdictsByOrder, seed: int) -> Battles:
 
 def ratings(battles: Battles) -> Floats:
     """Return the ratings of the entrants."""
-    return rate(battles, PARAMETERS).rating
+    found: Floats = rate(battles, PARAMETERS).rating
+    return found
 
 
 def spread(n_entrants: int, deviation: float) -> Floats:
