@@ -285,22 +285,24 @@ def battles_of(
     return without_slot_effect(battles, [row.dimension for row in rows])
 
 
-def without_slot_effect(battles: Battles, dimensions: Sequence[str]) -> Battles:
+def without_slot_effect(battles: Battles, dimensions: Sequence[str] | None = None) -> Battles:
     """Take off what the slot gave on each dimension: c s, where c = sum of y s / sum of s^2.
 
-    s is the slot, y the score minus 1/2. Battles stay as observed if that would move what an
-    entrant took, or gave, on a dimension by more than half: who won all stays undefeated.
+    s is the slot, y the score that was observed minus 1/2. Battles stay as observed if that would
+    move what an entrant took, or gave, on a dimension by more than half: who won all stays
+    undefeated. Of a part of battles it is what those alone say.
 
     Args:
-        battles: As observed.
-        dimensions: (n,) names.
+        battles: Of one judge.
+        dimensions: (n,) names; None: all are of one.
     """
-    has_score = ~np.isnan(battles.score)
+    observed = battles.observed
+    has_score = ~np.isnan(observed)
     slot = np.where(has_score, battles.slot, 0)
     if not slot.any():  # as where every pair is asked in both orders
         return battles
-    _, dimension = np.unique(dimensions, return_inverse=True)
-    score, weight = (np.where(has_score, each, 0.0) for each in (battles.score, battles.weight))
+    dimension = np.unique(dimensions or [""] * len(battles), return_inverse=True)[1]
+    score, weight = (np.where(has_score, each, 0.0) for each in (observed, battles.weight))
     n_asked_once = np.maximum(1, np.bincount(dimension, np.abs(slot)))
     effect: Floats = np.bincount(dimension, (score - TIE) * slot) / n_asked_once
     gave, places = effect[dimension] * slot, dimension * len(battles.entrants)
@@ -313,7 +315,7 @@ def without_slot_effect(battles: Battles, dimensions: Sequence[str]) -> Battles:
 
     least = np.minimum(totals(score, 1 - score), totals(1 - score, score))
     is_much = 2 * np.abs(totals(gave, -gave)) > least
-    return replace(battles, score=battles.score - np.where(is_much[a] | is_much[b], 0.0, gave))
+    return replace(battles, score=observed - np.where(is_much[a] | is_much[b], 0.0, gave))
 
 
 def joined(parts: Sequence[Battles]) -> Battles:

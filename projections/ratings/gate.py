@@ -24,7 +24,7 @@ from ledger.events.money import cost_usd
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
-from projections.battles.columns import CODES, TIE, Battles, battles_of
+from projections.battles.columns import CODES, TIE, Battles, battles_of, without_slot_effect
 from projections.intervals import (
     FEWEST_CLUSTERS,
     RatioTerms,
@@ -129,7 +129,7 @@ def look_in_turn(
     sizes = _sizes(n_steps)
     row = _unknown(dimension, question, "nothing is planned")
     for size, level in zip(sizes, levels(tuple(size / n_steps for size in sizes)), strict=True):
-        seen = planned.take(step_of < size)
+        seen = without_slot_effect(planned.take(step_of < size))  # by what was known by then
         row = pass_or_stop(dimension, seen.by_verdicts("half"), question, level=level)
         is_open = seen.between(question.pair) & np.isin(seen.status, _OPEN)
         if n_open := int(np.count_nonzero(is_open)):

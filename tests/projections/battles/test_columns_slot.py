@@ -30,7 +30,7 @@ def asked(*rows: Row) -> Battles:
 
 def fair(battles: Battles, dimensions: list[str] | None = None) -> Battles:
     """Return battles without what the slot gave."""
-    return without_slot_effect(battles, dimensions or ["d"] * len(battles))
+    return without_slot_effect(battles, dimensions)
 
 
 ROWS: list[Row] = [
@@ -56,6 +56,7 @@ def test_the_same_is_taken_off_each_battle_of_one_order() -> None:
     assert effect == pytest.approx(1 / 7)
     assert found.score == pytest.approx(battles.score - effect * battles.slot)
     assert (found.observed == battles.score).all()
+    assert (fair(found).score == found.score).all()
 
 
 def test_a_judge_that_reads_the_slot_alone_finds_all_equal() -> None:

@@ -52,13 +52,12 @@ def counterbalanced(verdicts: VerdictsByOrder, seed: int) -> Battles:
         both.cluster,
         np.where(slot == 0, 1.0, 0.5),
     )
-    return without_slot_effect(replace(asked, slot=slot), ["d"] * len(slot))
+    return without_slot_effect(replace(asked, slot=slot))
 
 
 def ratings(battles: Battles) -> Floats:
     """Return the ratings of the entrants."""
-    found: Floats = rate(battles, PARAMETERS).rating
-    return found
+    return np.asarray(rate(battles, PARAMETERS).rating)
 
 
 def spread(n_entrants: int, deviation: float) -> Floats:
