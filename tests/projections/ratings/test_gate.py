@@ -75,6 +75,21 @@ def test_a_candidate_that_is_worse_by_less_than_the_margin_passes() -> None:
     assert row.high < 0
 
 
+def test_a_look_takes_off_what_the_slot_gave_by_then() -> None:
+    """Prompts that are judged later change no verdict, where pairs are asked in one order, too."""
+    (battles,) = drawn(-1.0, n_prompts=300)
+    slot = np.where(np.arange(len(battles)) % 3 == 0, -1, 1).astype(np.int8)
+    whole = replace(battles, slot=slot)
+    later = np.where(battles.cluster < 200, battles.score, (1 + slot) / 2)
+    status = np.where(later == 1, CODES["a"], np.where(later == 0, CODES["b"], CODES["tie"]))
+    other = replace(whole, score=later, status=status.astype(np.uint8))
+
+    found = judged(whole)
+
+    assert (found.verdict, found.n_prompts) == ("worse", min(found.n_prompts, 200))
+    assert judged(other) == found
+
+
 @given(margin=st.floats(1.0, 200.0), more=st.floats(0.0, 200.0))
 def test_a_wider_margin_never_stops_a_candidate(margin: float, more: float) -> None:
     """And it never asks for more prompts."""
