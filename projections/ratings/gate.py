@@ -129,7 +129,7 @@ def look_in_turn(
     sizes = _sizes(n_steps)
     row = _unknown(dimension, question, "nothing is planned")
     for size, level in zip(sizes, levels(tuple(size / n_steps for size in sizes)), strict=True):
-        seen = without_slot_effect(planned.take(step_of < size))  # by what was known by then
+        seen = without_slot_effect(planned.take(step_of < size))  # not by what came later
         row = pass_or_stop(dimension, seen.by_verdicts("half"), question, level=level)
         is_open = seen.between(question.pair) & np.isin(seen.status, _OPEN)
         if n_open := int(np.count_nonzero(is_open)):
