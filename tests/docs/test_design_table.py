@@ -1,7 +1,6 @@
 """The table of designs on the page about money is what simulated tournaments give."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -9,15 +8,19 @@ import numpy as np
 import pytest
 
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import digest_of
-from projections.battles.columns import Battles, without_slot_effect
+from projections.battles.columns import Battles
 from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import rate
 from projections.student import critical_value
-from projections.tournament.designs import drawn_orders, drawn_pairs
+from projections.tournament.designs import drawn_pairs
 from tests.docs.pages import DOCS
-from tests.support.builders.battles import VerdictsByOrder, draw_orders
+from tests.support.builders.battles import (
+    VerdictsByOrder,
+    counterbalanced,
+    draw_orders,
+    in_both,
+)
 
 USD_A_QUERY: Final = 0.009  # 1,500 tokens and a reply of 300, at $3 and $15 for a million
 N_TOURNAMENTS: Final = 6
@@ -44,34 +47,16 @@ def pairs_of(design: str, n: int, n_prompts: int) -> Sequence[Sequence[tuple[int
     return drawn_pairs(names, texts, int(design.removeprefix("sparse = ")), 0)
 
 
-def asked(verdicts: VerdictsByOrder, design: str, seed: int, *, once: bool) -> Battles:
-    """Return the battles of a design, in both orders or counterbalanced."""
-    both, n = verdicts.forward, len(verdicts.forward.entrants)
-    n_prompts = int(both.cluster.max()) + 1
+def asked(verdicts: VerdictsByOrder, design: str) -> VerdictsByOrder:
+    """Return the verdicts on the pairs of a design."""
+    forward, n = verdicts.forward, len(verdicts.forward.entrants)
+    n_prompts = int(forward.cluster.max()) + 1
     met = np.zeros((n_prompts, n, n), dtype=np.bool_)
     for prompt, pairs in enumerate(pairs_of(design, n, n_prompts)):
         for a, b in pairs:
             met[prompt, a, b] = True
-    places = np.flatnonzero(met[both.cluster, both.a, both.b])
-    rows = zip(
-        both.a[places].tolist(), both.b[places].tolist(), both.cluster[places].tolist(), strict=True
-    )
-    drawn = (drawn_orders(str(a), str(b), digest_of(prompt), seed) for a, b, prompt in rows)
-    slot = np.array(
-        [{"forward": 1, "swapped": -1}[each[0]] * (once and len(each) == 1) for each in drawn],
-        dtype=np.int8,
-    )
-    forward, swapped = verdicts.forward.score[places], verdicts.swapped.score[places]
-    score = np.choose(slot + 1, (swapped, (forward + swapped) / 2, forward))
-    status = Battles.by_score(
-        both.entrants,
-        both.a[places],
-        both.b[places],
-        score,
-        both.cluster[places],
-        np.where(slot == 0, 1.0, 0.5),
-    )
-    return without_slot_effect(replace(status, slot=slot))
+    is_asked = met[forward.cluster, forward.a, forward.b]
+    return VerdictsByOrder(*(each.take(is_asked) for each in verdicts))
 
 
 def cells(battles: Battles) -> Cells:
@@ -92,9 +77,11 @@ def means(n_entrants: int, n_prompts: int, design: str) -> Iterator[Cells]:
     drawn = [
         *draw_orders(N_TOURNAMENTS, n_prompts=n_prompts, strengths=strengths, slot=0.3, own=0.75)
     ]
-    for once in (False, True):
-        found = [cells(asked(each, design, seed, once=once)) for seed, each in enumerate(drawn)]
-        yield Cells(*np.mean(found, axis=0))
+    pairs = [asked(each, design) for each in drawn]
+    both = [in_both(each) for each in pairs]
+    once = [counterbalanced(each, seed) for seed, each in enumerate(pairs)]
+    for battles in (both, once):
+        yield Cells(*np.mean([cells(each) for each in battles], axis=0))
 
 
 def on_the_page() -> dict[tuple[int, int, str], list[float]]:

@@ -7,6 +7,7 @@ is put in.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace as with_columns
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,11 +16,13 @@ from numpy.typing import NDArray
 
 from ledger.events.imports import BattlesImported, CodedColumn, encode_cells
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battles
+from ledger.identity import digest_of
+from projections.battles.columns import Battles, without_slot_effect
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.bradley_terry.sandwich import sandwich
+from projections.tournament.designs import drawn_orders
 from tests.support.builders.events import key
 
 BattleRow: TypeAlias = (
@@ -169,6 +172,35 @@ def draw_orders(
         lead = answers[:, a] - answers[:, b]
         scores = (_drawn(rng, lead + first, _TIES) for first in (slot, -slot))
         yield VerdictsByOrder(*(_battles(strengths, each) for each in scores))
+
+
+def in_both(verdicts: VerdictsByOrder) -> Battles:
+    """Return battles where each pair was asked in both orders."""
+    score = (verdicts.forward.score + verdicts.swapped.score) / 2
+    return with_columns(verdicts.forward, score=score)
+
+
+def counterbalanced(verdicts: VerdictsByOrder, seed: int) -> Battles:
+    """Return battles where most pairs were asked in one order, as a seed draws it."""
+    both = in_both(verdicts)
+    met = zip(both.a.tolist(), both.b.tolist(), both.cluster.tolist(), strict=True)
+    orders = (
+        drawn_orders(both.entrants[a], both.entrants[b], digest_of(prompt), seed)
+        for a, b, prompt in met
+    )
+    slot = np.array(
+        [0 if len(each) > 1 else 1 if each == ("forward",) else -1 for each in orders],
+        dtype=np.int8,
+    )
+    asked = Battles.by_score(
+        both.entrants,
+        both.a,
+        both.b,
+        np.choose(slot + 1, (verdicts.swapped.score, both.score, verdicts.forward.score)),
+        both.cluster,
+        np.where(slot == 0, 1.0, 0.5),
+    )
+    return without_slot_effect(with_columns(asked, slot=slot))
 
 
 def truth(*, own: float = OWN, strengths: Floats = STRENGTHS, slot: float = 0.0) -> Floats:

@@ -1,58 +1,27 @@
 """Ratings of pairs that were asked in one order are on the scale of those asked in both."""
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import pytest
 
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import digest_of
-from projections.battles.columns import Battles, without_slot_effect
+from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import rate
-from projections.tournament.designs import drawn_orders
 from tests.support.builders.battles import (
     N_PROMPTS,
-    VerdictsByOrder,
     bradley_terry,
+    counterbalanced,
     coverage,
     draw_orders,
+    in_both,
     truth,
 )
 
 PARAMETERS: Final = BradleyTerryParameters()
 OWN: Final = 0.75  # standard deviation of an answer's own strength, in logits
-
-
-def in_both(verdicts: VerdictsByOrder) -> Battles:
-    """Return battles where each pair was asked in both orders."""
-    score = (verdicts.forward.score + verdicts.swapped.score) / 2
-    return replace(verdicts.forward, score=score)
-
-
-def counterbalanced(verdicts: VerdictsByOrder, seed: int) -> Battles:
-    """Return battles where most pairs were asked in one order, as a seed draws it."""
-    both = in_both(verdicts)
-    met = zip(both.a.tolist(), both.b.tolist(), both.cluster.tolist(), strict=True)
-    orders = (
-        drawn_orders(both.entrants[a], both.entrants[b], digest_of(prompt), seed)
-        for a, b, prompt in met
-    )
-    slot = np.array(
-        [0 if len(each) > 1 else 1 if each == ("forward",) else -1 for each in orders],
-        dtype=np.int8,
-    )
-    asked = Battles.by_score(
-        both.entrants,
-        both.a,
-        both.b,
-        np.choose(slot + 1, (verdicts.swapped.score, both.score, verdicts.forward.score)),
-        both.cluster,
-        np.where(slot == 0, 1.0, 0.5),
-    )
-    return without_slot_effect(replace(asked, slot=slot))
 
 
 def ratings(battles: Battles) -> Floats:
@@ -63,7 +32,7 @@ def ratings(battles: Battles) -> Floats:
 def spread(n_entrants: int, deviation: float) -> Floats:
     """Return strengths at even steps, of a standard deviation in Elo points."""
     steps = np.linspace(-1.0, 1.0, n_entrants)
-    return steps / steps.std() * deviation / ELO
+    return np.asarray(steps / steps.std() * deviation / ELO)
 
 
 def test_one_verdict_for_most_pairs_rates_as_two_do() -> None:
