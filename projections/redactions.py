@@ -15,6 +15,7 @@ from immutables import Map
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
+    Order,
     Outcome,
     PairKey,
     PairReconciled,
@@ -65,7 +66,7 @@ class Redactions:
     concerned: frozenset[Digest] = frozenset()  # by response key
     prompts: frozenset[PromptId] = frozenset()
     # of these prompts:
-    asked: Map[Digest, Responses] = Map()  # by query key
+    asked: Map[Digest, JudgeQuerySubmitted] = Map()  # by query key
     outcomes: Map[PairKey, Outcome] = Map()
 
     def after(self, recorded: Recorded) -> Self:
@@ -77,10 +78,9 @@ class Redactions:
                 return replace(self._concerning(event), responses=responses, positions=positions)
             case ResponseGenerated(follows=Followed(answer=answer)) if answer in self.concerned:
                 return self._concerning(event)
-            case JudgeQuerySubmitted() if self._is_about(event):
-                of = Responses(event.response_a, event.response_b)
-                prompts = self.prompts | {event.prompt_id}
-                return replace(self, asked=self.asked.set(event.query_key, of), prompts=prompts)
+            case JudgeQuerySubmitted() if self._concerns(event):
+                asked = self.asked.set(event.query_key, event)
+                return replace(self, asked=asked, prompts=self.prompts | {event.prompt_id})
             case PairReconciled() if event.prompt_id in self.prompts or event.forward in self.asked:
                 outcomes = self.outcomes.set(event.natural_key, event.outcome)
                 return replace(self, outcomes=outcomes)
@@ -107,22 +107,48 @@ class Redactions:
         of the same texts share their queries, which name the responses of one of them.
         """
         for key, outcome in self.outcomes.items():
-            asked = self.asked.get(key.forward, of)
+            sent = self.asked.get(key.forward)
+            asked = of if sent is None else _asked_about(sent)
             is_theirs = asked == of or [*map(text_of, asked)] == [*map(text_of, of)]
             if key[: len(name)] == name and is_theirs:
                 return OutcomeOnRecord(key, outcome)
         return None
 
+    def query(
+        self, name: PairName, order: Order, rubric: Digest, of: Responses, text_of: TextOf
+    ) -> Digest | None:
+        """Return the key of the query that was sent about two responses in an order.
+
+        Pairs of the same texts share it, on the same prompt and rubric; it names one of them.
+        """
+        wanted = name.prompt_id, rubric, name.judge, order
+
+        def is_same(response: Digest, other: Digest) -> bool:
+            """Say whether two responses are one, or have one text that is still known."""
+            return response == other or text_of(response) == text_of(other) != REDACTED
+
+        found = (
+            key
+            for key, sent in self.asked.items()
+            if (sent.prompt_id, sent.rubric_digest, sent.judge, sent.order) == wanted
+            and all(map(is_same, _asked_about(sent), of))
+        )
+        return min(found, default=None)
+
     def _concerning(self, response: ResponseGenerated) -> Self:
         concerned = self.concerned | {response.response_key}
         return replace(self, concerned=concerned, prompts=self.prompts | {response.prompt_id})
 
-    def _is_about(self, query: JudgeQuerySubmitted) -> bool:
+    def _concerns(self, query: JudgeQuerySubmitted) -> bool:
         is_of_prompt = query.prompt_id in self.prompts
         return is_of_prompt or not self.concerned.isdisjoint((query.response_a, query.response_b))
 
     def _with(self, recorded: Recorded) -> tuple[int, ...]:
         return (*self.positions, recorded.position)
+
+
+def _asked_about(sent: JudgeQuerySubmitted) -> Responses:
+    return Responses(sent.response_a, sent.response_b)
 
 
 NONE_REDACTED: Final = Redactions()

@@ -209,12 +209,8 @@ class SectionMaker:
             cells = tuple(cell for cell in later if cell.keys not in before)
         matches = [match for _, match in known_matches(answered, prompts, self._judge) if match]
         keys = {key for each in matches for _, key in each.keys}
-        keys |= {  # each order counts for itself
-            key
-            for pair, outcome in answered.redactions.outcomes.items()
-            if outcome == "inconsistent" and pair.prompt_id in prompts
-            for key in (pair.forward, pair.swapped)
-        }
+        about_redacted = answered.redactions.asked.items()
+        keys |= {key for key, sent in about_redacted if sent.prompt_id in prompts}
         judged = self._with_events(answered, keys)
         keep_matches(answered, judged)
         return judged

@@ -1,10 +1,10 @@
 """Use case: forecast what each design would cost, and how sure it would leave the ratings."""
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from commands.errors import counted, joined_names
 from commands.spending.offer import dollars
 from commands.spending.pricing import Pricing
+from ledger.events.judging import Order
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings, Rubric
 from ledger.identity import EntrantId, PromptId
@@ -29,22 +30,25 @@ from projections.ratings.forecast import (
 )
 from projections.results.ratings import DesignRow
 from projections.tournament.bank import is_eligible
+from projections.tournament.compared import SCORES
 from projections.tournament.designs import (
+    BOTH,
     EntrantPair,
+    Orders,
     PairDesign,
     design_of,
+    orders_by,
     pairs_by,
     without_design,
 )
 from projections.tournament.matches import matches
 from projections.tournament.remaining import AskingRules, awaited_queries
-from projections.tournament.settlement import by_dimension, settle_verdicts
+from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
 _POWER: Final = 0.8  # chance that is enough
 _ROUNDING: Final = 0.01  # of what was asked for: it is met on a whole number of prompts
-_N_ORDERS: Final = 2
 _TIE: Final = 0.5
 
 
@@ -77,8 +81,16 @@ def forecast_designs(
     rows: list[DesignRow] = []
     notes: list[str] = []
     for rubric in state.dimensions:
-        battles = battles_of(settled[rubric.dimension]).by_verdicts("half")
-        asked = _Asked(evidence, prompts, judge, pricing, rules, rubric, battles, design_of(state))
+        asked = _Asked(
+            evidence,
+            prompts,
+            judge,
+            pricing,
+            rules,
+            rubric,
+            [each for each in settled[rubric.dimension] if each.share is not None],
+            design_of(state),
+        )
         if asked.pilot is None:
             notes.append(f"{rubric.dimension}: no forecast: {asked.why_no_forecast}")
         elif goal.separate and not _gap(asked.pilot.ratings, goal.separate).lead:
@@ -104,8 +116,13 @@ class _Asked:
     pricing: Pricing
     rules: AskingRules
     rubric: Rubric
-    battles: Battles
+    judged: Sequence[Settlement]  # pairs with a verdict
     design: PairDesign  # as the settings name it
+
+    @cached_property
+    def battles(self) -> Battles:
+        """The judged pairs in columns, in the same order."""
+        return battles_of(self.judged).by_verdicts("half")
 
     @cached_property
     def bank(self) -> tuple[PromptId, ...]:
@@ -143,7 +160,8 @@ class _Asked:
         is_met = {*self.ids} <= {*self.battles.entrants}
         if self.n_judged < FEWEST_PROMPTS or not is_met:
             return None
-        return pilot_of(self.battles, self.ratings)
+        apart = np.array([_apart(each) for each in self.judged])
+        return pilot_of(self.battles, self.ratings, apart)
 
     @property
     def why_no_forecast(self) -> str:
@@ -154,7 +172,7 @@ class _Asked:
             sure = {row.entrant for row in self.ratings.rows() if row.low is not None}
             unsure = [name for name in self.ids if name not in sure] or self.ids
             return f"no interval yet of {joined_names(unsure)}; judge more prompts"
-        n_queries = self.n_queries(self.pairs(self.design), FEWEST_PROMPTS)
+        n_queries = self.n_queries(self.design, FEWEST_PROMPTS)
         few = (
             f"it takes verdicts on {FEWEST_PROMPTS} prompts, and there are some on {self.n_judged}"
         )
@@ -171,16 +189,18 @@ class _Asked:
         planned = pairs_by(design, self.state)
         return [planned[prompt_id] for prompt_id in self.bank]
 
-    def n_queries(self, planned: Sequence[Sequence[EntrantPair]], n_prompts: int) -> int:
+    def n_queries(self, design: PairDesign, n_prompts: int) -> int:
         """Return how many queries more a design asks on so many prompts, those judged included."""
-        n_pairs = sum(map(len, planned)) / max(1, self.n_prompts) * n_prompts
-        wanted = {
-            (self.state.same_texts[prompt_id], frozenset(pair))
-            for prompt_id, pairs in zip(self.bank, planned, strict=True)
+        orders = orders_by(design, self.state)
+        planned = {
+            (prompt_id, *pair, order)
+            for prompt_id, pairs in zip(self.bank, self.pairs(design), strict=True)
             for pair in pairs
+            for order in orders(prompt_id, *pair)
         }
-        n_known = sum(pair in wanted for pair in self._judged_pairs)
-        return max(0, round(_N_ORDERS * self._share_asked * (n_pairs - n_known)))
+        n_wanted = len(planned) / max(1, self.n_prompts) * n_prompts
+        n_known = len(planned & self._known)
+        return max(0, round(self._share_asked * (n_wanted - n_known)))
 
     def usd(self, n_queries: int) -> float | None:
         """Return what queries cost, by the mean of those that are known; None: unknown."""
@@ -190,12 +210,15 @@ class _Asked:
         return None if whole is None else whole / len(self._queries) * n_queries
 
     @cached_property
-    def _judged_pairs(self) -> list[tuple[Hashable, frozenset[str]]]:
-        names, battles = self.battles.entrants, self.battles
-        same_texts = self.state.same_texts
-        rows = zip(battles.a.tolist(), battles.b.tolist(), battles.cluster.tolist(), strict=True)
-        named = ((battles.prompt_of(cluster), names[a], names[b]) for a, b, cluster in rows)
-        return [(same_texts.get(prompt, prompt), frozenset((a, b))) for prompt, a, b in named]
+    def _known(self) -> set[tuple[PromptId, EntrantId, EntrantId, Order]]:
+        """What need not be asked: it has a verdict, or its pair tied unasked."""
+        verdicts = self.state.verdicts
+        return {
+            (each.prompt_id, each.entrant_a, each.entrant_b, order)
+            for each in self.judged
+            for order in BOTH
+            if len(each.said) != 1 or (each.match and dict(each.match.keys)[order] in verdicts)
+        }
 
     @cached_property
     def _matches(self) -> list[tuple[bool, JudgeQuery]]:
@@ -224,6 +247,14 @@ class _Asked:
         ]
 
 
+def _apart(judged: Settlement) -> float:
+    """Return half of what a took more by the order that shows it first; NaN of one verdict."""
+    if len(judged.said) == 1:
+        return np.nan
+    forward, swapped = (SCORES[each] for each in judged.said or ("tie", "tie"))
+    return (forward - swapped) / 2
+
+
 def _designs(asked: _Asked, goal: DesignGoal) -> Mapping[str, PairDesign]:
     """Return the designs that are compared, by how the settings name them."""
     ids, now = asked.ids, asked.design
@@ -235,7 +266,12 @@ def _designs(asked: _Asked, goal: DesignGoal) -> Mapping[str, PairDesign]:
         f"sparse = {size}": PairDesign(sparse=size) for size in sorted(sizes) if 0 < size < n_pairs
     }
     star = {f'baseline = "{baseline}"': PairDesign(baseline=EntrantId(baseline))}
-    return {"all pairs": PairDesign()} | (sparse | star if n_pairs > 1 else {})
+    in_both = {"all pairs": PairDesign()} | (sparse | star if n_pairs > 1 else {})
+    return {
+        f"{name}{'' if orders == 'both' else f', {orders}'}": design._replace(orders=orders)
+        for name, design in in_both.items()
+        for orders in get_args(Orders)
+    }
 
 
 def _rows(asked: _Asked, pilot: Pilot, goal: DesignGoal) -> Iterator[DesignRow]:
@@ -245,10 +281,13 @@ def _rows(asked: _Asked, pilot: Pilot, goal: DesignGoal) -> Iterator[DesignRow]:
         meets = meetings(pilot.ratings.entrants, planned if design.sparse else planned[:1])
         if pilot.shared is None and (meets.sum(axis=2) > 1).any():
             continue  # what pairs share that have an entrant in common is not known
-        needed = max(asked.n_judged, _needed(pilot, meets, goal))  # what is judged stays judged
+        known = pilot if design.orders == "both" else pilot.counterbalanced()
+        if known is None:
+            continue
+        needed = max(asked.n_judged, _needed(known, meets, goal))  # what is judged stays judged
         for n_prompts in sorted({asked.n_prompts, needed}):
-            found = pilot.projected(meets, n_prompts)
-            n_queries = asked.n_queries(planned, n_prompts)
+            found = known.projected(meets, n_prompts)
+            n_queries = asked.n_queries(design, n_prompts)
             widths = half_widths(found)
             power = _power(found, goal.separate) if goal.separate else None
             is_enough = goal.target is None or widths.mean() <= goal.target * (1 + _ROUNDING)
@@ -317,4 +356,9 @@ def _notes(asked: _Asked, pilot: Pilot) -> Iterator[str]:
         yield (
             f"{name}: other designs cannot be forecast yet: no entrant met two others on one"
             " prompt. Judge all pairs on some prompts."
+        )
+    if pilot.of_order is None:
+        yield (
+            f"{name}: counterbalanced designs cannot be forecast yet: no pair has verdicts in both"
+            " orders"
         )

@@ -18,7 +18,7 @@ RequestBuilder: TypeAlias = Callable[[JudgeQuery], Mapping[str, object]]
 
 
 class RequestPreview(NamedTuple):
-    """A pair's query in forward order, and the request as its provider would be sent it."""
+    """A pair's query in its first order, and the request as its provider would be sent it."""
 
     match: Match
     judge: JudgeSettings
@@ -27,7 +27,7 @@ class RequestPreview(NamedTuple):
     @property
     def query(self) -> PairQuery:
         """The query."""
-        return self.match.forward
+        return _first_query(self.match)
 
 
 def preview_requests(
@@ -54,8 +54,13 @@ def _previews(
         of_rubric = [match for match in found if match.pairing.rubric == rubric]
         if of_rubric:
             match = min(of_rubric, key=lambda each: each.is_identical)
-            sent: Json = build and msgspec.json.decode(msgspec.json.encode(build(match.forward)))
+            query = _first_query(match)
+            sent: Json = build and msgspec.json.decode(msgspec.json.encode(build(query)))
             yield RequestPreview(match, judge, sent)
+
+
+def _first_query(match: Match) -> PairQuery:
+    return match.query(match.pairing.orders[0])
 
 
 def _prompt(state: Tournament, prompt_id: str) -> Prompt:

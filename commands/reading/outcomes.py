@@ -102,8 +102,7 @@ def _with_verdicts(ledger: Ledger, state: Tournament, last: int) -> Tournament:
     settled = chain.from_iterable(settle(state, prompts, judge) for judge in panel)
     open_matches = (each.match for each in settled if each.score is None and each.match)
     keys = {key for match in open_matches for _, key in match.keys}
-    of_redacted = state.redactions.outcomes.items()
-    keys |= {key for pair, out in of_redacted if out == "inconsistent" for key in pair[-2:]}
+    keys |= {*state.redactions.asked}
     streams = ledger.streams(types={_VERDICT})
     found = ledger.find(
         (key_named(stream, _VERDICT, [key]) for stream in streams for key in keys), until=last

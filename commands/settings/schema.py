@@ -25,6 +25,7 @@ from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, 
 from projections.intervals import too_few_resamples
 from projections.ratings.elo.uncertainty import BOOTSTRAPS, LEVEL
 from projections.tournament.bank import PILOT_SEED, PILOT_SIZE
+from projections.tournament.designs import Orders
 
 
 class TournamentSection(Section):
@@ -181,9 +182,9 @@ class JudgeSection(Section):
 
 
 class JudgingSection(Section):
-    """Say which pairs of entrants are compared.
+    """Say which pairs of entrants are compared, and in which orders.
 
-    If it changes, nothing is paid again: what was asked stays on record, and only new pairs are
+    If it changes, nothing is paid again: what was asked stays on record, and only what was not is
     owed.
     """
 
@@ -196,6 +197,9 @@ class JudgingSection(Section):
     looks: int | None = Field(default=None, ge=2, le=20)
     """How often the verdicts are looked at, each time after an equal part of the prompts: pairs
     that are decided, or will hardly be, are asked no more. Default: all is asked."""
+    orders: Orders = "both"
+    """`both` asks each pair twice, with either response shown first; `counterbalanced` asks it
+    once, half of the pairs in each order, and a tenth of them twice."""
 
 
 OF_ALL_JUDGES: Final = (

@@ -4,7 +4,7 @@ Lines are as Python's `json` writes them. A text stands in many lines: it is enc
 are pieces of what is encoded, which nobody needs to join who hashes them.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from functools import cache, cached_property
 from itertools import chain
 from typing import Final, TypeAlias
@@ -100,7 +100,7 @@ class PairLines:
         return pair
 
     def verdicts(self, dimension: Dimension) -> Iterator[Pieces]:
-        """Yield every reconciled pair of a dimension, with both complete replies."""
+        """Yield every judged pair of a dimension, with the complete replies in its orders."""
         given = self._results.tournament.verdicts
         for settlement in self._results.settlements[dimension]:
             pairing, match, status, *_ = settlement
@@ -108,24 +108,18 @@ class PairLines:
                 continue
             _, prompt_id, a, b = names = pairing.names
             line = _BEGINNING, self._json(prompt_id), self._verdict(dimension, a, b, status)
-            forward, swapped = match.forward_key, match.swapped_key
-            if forward not in given and match.is_identical:  # it tied without being asked
+            if match.forward_key not in given and match.is_identical:  # it tied without being asked
                 yield [*line, _NO_REPLIES]
                 continue
             pair, version = self._pair(match, names[1:]), pairing.rubric.version
-            second = _SECOND, swapped.encode(), _BEFORE_PAIR
-            yield [
-                b"".join((*line, _FIRST, forward.encode(), _BEFORE_PAIR)),
-                pair,
-                self._reply(given[forward], version, False, second),
-                pair,
-                self._reply(given[swapped], version, True, (_END,)),
-            ]
+            pieces, before = [*line], _FIRST
+            for order, key in match.keys:
+                reply = self._reply(given[key], version, is_swapped=order == "swapped")
+                pieces += [before + key.encode() + _BEFORE_PAIR, pair, reply]
+                before = _SECOND
+            yield [*pieces, _END]
 
-    def _reply(
-        self, given: RecordedVerdict, version: str, is_swapped: bool, rest: Iterable[bytes]
-    ) -> bytes:
-        """Return a reply, and what comes after it."""
+    def _reply(self, given: RecordedVerdict, version: str, *, is_swapped: bool) -> bytes:
         verdict, recorded_us = given
         return b"".join(
             (
@@ -134,7 +128,6 @@ class PairLines:
                 self._reading(verdict.parser, verdict.stop_reason),
                 self._moment(recorded_us),
                 _tokens(verdict.usage),
-                *rest,
             )
         )
 

@@ -1,4 +1,9 @@
-"""Battles in columns, whatever they came from: counted, selected, and the input of every rating."""
+"""Battles in columns, whatever they came from: counted, selected, and the input of every rating.
+
+Where pairs were asked in one order, what the slot gave is taken off their scores, as much of each.
+Fitted in Bradley-Terry, it would widen the ratings, up to 1.65 times, and those of pairs that were
+asked in both orders would be on another scale.
+"""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -64,11 +69,13 @@ class Battles:
         entrants: (n_entrants,) names, sorted.
         a: (n,) index of one entrant among the names.
         b: (n,) index of the other.
-        score: (n,) what a took, in [0, 1], by each verdict or preference there is; nan without any.
+        score: (n,) what a took by each verdict or preference there is; nan without any. In [0, 1],
+            but for what was taken off for the slot.
         cluster: (n,) the number of the prompt. Battles on one prompt, in all pairs, orders and
             dimensions, are not independent.
         weight: (n,) positive, how often the battle counts.
         status: (n,) index of the outcome, or of why there is none, in STATUSES.
+        slot: (n,) 1 where a was shown first only, -1 where second only; 0: both, or not known.
         prompts: Ids of the first clusters, in order of their numbers; later clusters have none.
         counted: What each is one of.
         widening: How much wider intervals are, since the battles were looked at before.
@@ -88,6 +95,7 @@ class Battles:
     prompts: tuple[Hashable, ...] = ()
     counted: Counted = "pairs"
     widening: float = 1.0
+    slot: NDArray[np.int8] | int = 0
 
     def __post_init__(self) -> None:
         """Check the columns."""
@@ -101,7 +109,7 @@ class Battles:
         _refuse(~has_names, "an entrant has no name")
         _refuse(self.a == self.b, "an entrant cannot battle itself")
         _refuse(self.cluster < 0, "a prompt's number is 0 or more")
-        _refuse((self.score < 0) | (self.score > 1), "a score is from 0 to 1")
+        _refuse((self.observed < 0) | (self.observed > 1), "a score is from 0 to 1")
         _refuse(~((self.weight > 0) & (self.weight < np.inf)), "a weight is positive and finite")
 
     @classmethod
@@ -132,7 +140,15 @@ class Battles:
     def account(self) -> Account:
         """How many have which status."""
         counts = np.bincount(self.status, minlength=len(STATUSES)).tolist()
-        return account_from(dict(zip(STATUSES, counts, strict=True)), self.counted)
+        n_in_one_order = int(np.count_nonzero((self.slot != 0) & ~np.isnan(self.outcome)))
+        by_status = dict(zip(STATUSES, counts, strict=True))
+        return account_from(by_status, self.counted, in_one_order=n_in_one_order)
+
+    @property
+    def observed(self) -> Floats:
+        """What a took, (n,), with what the slot gave."""
+        is_as_said = (np.asarray(self.slot) == 0) | np.isnan(self.outcome)
+        return np.where(is_as_said, self.score, self.outcome)
 
     @property
     def outcome(self) -> Floats:
@@ -149,10 +165,16 @@ class Battles:
         return self.prompts[cluster] if cluster < len(self.prompts) else None
 
     def by_outcome(self, ties: TieRule) -> Self:
-        """Return the battles of Elo: the decided ones, and the tied if they count half."""
+        """Return the battles of Elo: the decided ones, and the tied if they count half.
+
+        A pair is a match, whether it was asked in both orders or in one.
+        """
         outcome = self.outcome
         is_counted = ~np.isnan(outcome) & ((outcome != TIE) | (ties == "half"))
-        return self._met(np.flatnonzero(is_counted), outcome[is_counted])
+        battles = self._met(np.flatnonzero(is_counted), outcome[is_counted])
+        if self.counted != "pairs":
+            return battles
+        return replace(battles, weight=np.ones(len(battles)))
 
     def by_verdicts(self, ties: TieModel) -> Self:
         """Return the battles of Bradley-Terry, where each order's verdict counts by itself.
@@ -160,12 +182,13 @@ class Battles:
         A pair is a battle with the mean score of its verdicts: 3/4 of a win beside a tie, 1/2 of
         opposite winners. With one verdict only it has half the weight. A model in which a tie is an
         outcome of its own has no such scores: there each of two verdicts that differ is a battle
-        of half the weight.
+        of half the weight, and nothing is taken off for the slot.
         """
         places = self.verdict_places(ties)
         apart = self._apart(ties)[places]
+        score = (self.score if ties == "half" else self.observed)[places]
         sign = np.where(np.append(places[1:], -1) == places, 1, -1)  # the higher of two comes first
-        battles = self._met(places, self.score[places] + sign * apart)
+        battles = self._met(places, score + sign * apart)
         return replace(battles, weight=battles.weight / (1 + (apart > 0)))
 
     def verdict_places(self, ties: TieModel) -> NDArray[np.intp]:
@@ -177,7 +200,7 @@ class Battles:
         """Return how far each verdict of a pair is from their mean, where they are rated apart."""
         if ties == "half":
             return np.zeros(len(self))
-        return np.where(self.status == CODES[OPPOSITE], 0.5, 4 * self.score % 2 / 4)
+        return np.where(self.status == CODES[OPPOSITE], 0.5, 4 * self.observed % 2 / 4)
 
     def between(self, names: Collection[str]) -> NDArray[np.bool_]:
         """Say of each battle whether both entrants are among these."""
@@ -237,13 +260,16 @@ def battles_of(
     *,
     widening: float = 1.0,
 ) -> Battles:
-    """Return what was compared, all of one kind, in columns; prompts are numbered in order."""
+    """Return what was compared, all of one kind, in columns; prompts are numbered in order.
+
+    What the slot gave on a dimension is taken off the scores of pairs that were asked in one order.
+    """
     rows = [*compared]
     a, b = [row.entrant_a for row in rows], [row.entrant_b for row in rows]
     clusters = [cluster_of(row) for row in rows]
     entrants, numbers = _numbered(sorted({*a, *b})), _numbered(clusters)
     prompts = dict(zip(reversed(clusters), (row.prompt_id for row in reversed(rows)), strict=True))
-    return Battles(
+    battles = Battles(
         tuple(entrants),
         a=np.array([entrants[name] for name in a], dtype=np.intp),
         b=np.array([entrants[name] for name in b], dtype=np.intp),
@@ -254,7 +280,42 @@ def battles_of(
         prompts=tuple(prompts[cluster] for cluster in numbers),
         counted=rows[0].counted if rows else "pairs",
         widening=widening,
+        slot=np.array([row.slot for row in rows], dtype=np.int8),
     )
+    return without_slot_effect(battles, [row.dimension for row in rows])
+
+
+def without_slot_effect(battles: Battles, dimensions: Sequence[str] | None = None) -> Battles:
+    """Take off what the slot gave on each dimension: c s, where c = sum of y s / sum of s^2.
+
+    s is the slot, y the score that was observed minus 1/2. Battles stay as observed if that would
+    move what an entrant took, or gave, on a dimension by more than half: who won all stays
+    undefeated. Of a part of battles it is what those alone say.
+
+    Args:
+        battles: Of one judge.
+        dimensions: (n,) names; None: all are of one.
+    """
+    observed = battles.observed
+    has_score = ~np.isnan(observed)
+    slot = np.where(has_score, battles.slot, 0)
+    if not slot.any():  # as where every pair is asked in both orders
+        return battles
+    dimension = np.unique(dimensions or [""] * len(battles), return_inverse=True)[1]
+    score, weight = (np.where(has_score, each, 0.0) for each in (observed, battles.weight))
+    n_asked_once = np.maximum(1, np.bincount(dimension, np.abs(slot)))
+    effect: Floats = np.bincount(dimension, (score - TIE) * slot) / n_asked_once
+    gave, places = effect[dimension] * slot, dimension * len(battles.entrants)
+    a, b = places + battles.a, places + battles.b
+
+    def totals(of_a: Floats, of_b: Floats) -> Floats:
+        """Sum up by entrant and dimension."""
+        weighted = np.concatenate((weight * of_a, weight * of_b))
+        return np.asarray(np.bincount(np.concatenate((a, b)), weighted), dtype=np.float64)
+
+    least = np.minimum(totals(score, 1 - score), totals(1 - score, score))
+    is_much = 2 * np.abs(totals(gave, -gave)) > least
+    return replace(battles, score=observed - np.where(is_much[a] | is_much[b], 0.0, gave))
 
 
 def joined(parts: Sequence[Battles]) -> Battles:
@@ -278,6 +339,7 @@ def joined(parts: Sequence[Battles]) -> Battles:
         prompts=tuple(prompts),
         counted=next((part.counted for part in parts if len(part)), "pairs"),
         widening=max(part.widening for part in parts),
+        slot=np.concatenate([np.broadcast_to(part.slot, len(part)) for part in parts]),
     )
 
 

@@ -48,7 +48,7 @@ class DimensionResult(NamedTuple):
     """What became of a battle on one dimension."""
 
     settlement: Settlement
-    orders: tuple[OrderResult, OrderResult]  # forward, swapped
+    orders: tuple[OrderResult, ...]  # those that are asked, forward first
 
 
 class BattleDetails(NamedTuple):
@@ -90,13 +90,13 @@ def _on_dimension(
     if settled.match is None:
         is_gone = settled.status not in {"pending", "no_response"}
         why: OrderStatus = "redacted" if is_gone else "no_response"
-        orders = OrderResult("forward", a, why), OrderResult("swapped", b, why)
-        return DimensionResult(settled, orders)
-    forward, swapped = (
-        _in_order(tournament, settled, question)
-        for question in (settled.match.forward, settled.match.swapped)
+        first: dict[Order, EntrantId] = {"forward": a, "swapped": b}
+        unshown = (OrderResult(order, first[order], why) for order in pairing.orders)
+        return DimensionResult(settled, tuple(unshown))
+    questions = map(settled.match.query, pairing.orders)
+    return DimensionResult(
+        settled, tuple(_in_order(tournament, settled, question) for question in questions)
     )
-    return DimensionResult(settled, (forward, swapped))
 
 
 def _in_order(tournament: Tournament, settled: Settlement, question: PairQuery) -> OrderResult:

@@ -67,8 +67,12 @@ class ScoredBattles(NamedTuple):
     margin: Floats
 
     def soft(self, temperature: float) -> Battles:
-        """Return the battles with soft scores, computed from the judge's scores."""
-        return replace(self.battles, score=soft_scores(self.margin, 0.0, temperature=temperature))
+        """Return the battles with soft scores, computed from the judge's scores.
+
+        Nothing is taken off for the slot: soft scores have to lie between 0 and 1.
+        """
+        score = soft_scores(self.margin, 0.0, temperature=temperature)
+        return replace(self.battles, score=score, slot=0)
 
 
 def soft_scores(

@@ -208,7 +208,7 @@ class _Meetings(NamedTuple):
     def of(cls, battles: VotedBattles) -> "_Meetings":
         judged, n = battles.judged, len(battles.judged.entrants)
         pair = np.minimum(judged.a, judged.b) * n + np.maximum(judged.a, judged.b)
-        score = np.where(judged.a < judged.b, judged.score, 1.0 - judged.score)
+        score = np.where(judged.a < judged.b, judged.observed, 1.0 - judged.observed)
         key, number = np.unique(judged.cluster * n * n + pair, return_inverse=True)
         mean = np.bincount(number, score) / np.bincount(number)
         _, prompt = np.unique(key // (n * n), return_inverse=True)

@@ -5,6 +5,9 @@ prompt share that have an entrant in common: an answer that is better than its e
 wins all its battles. Both are pooled over entrants. Of any design they give the covariance of the
 ratings, as the sandwich would estimate it. What the pilot's own sandwich says of each entrant, and
 the model of the pilot's design does not, is taken over to every design.
+
+How far a pair's two orders are apart says what is lost where one of them is asked; but not what
+the slot gives, which is taken off the scores.
 """
 
 from collections.abc import Sequence
@@ -20,6 +23,7 @@ from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 from projections.ratings.bradley_terry.uncertainty import student_uncertainty
+from projections.tournament.designs import ONE_IN_BOTH
 
 SURE: Final = 0.841621  # the normal quantile of 80 %: how often a forecast is to be enough
 FEWEST_PROMPTS: Final = 20  # of a pilot, for a forecast
@@ -43,7 +47,9 @@ class Pilot:
 
     Attributes:
         ratings: By the pilot, of all entrants, in one component.
-        own: The variance of a pair's score, as a share of that of independent wins.
+        own: The variance of a pair's score by both orders, as a share of that of independent wins.
+        of_order: Likewise, what one order's verdict varies by more; None: unknown, since no pair
+            was judged in both.
         shared: The variance of an answer's own strength, in squared logits; None: unknown, since no
             two pairs of a prompt have an entrant in common.
         scale: (n,) each entrant's standard error, as a share of what the model says of it.
@@ -52,6 +58,7 @@ class Pilot:
 
     ratings: BradleyTerryRatings
     own: float
+    of_order: float | None
     shared: float | None
     scale: Floats
     n_met: NDArray[np.intp]
@@ -70,7 +77,8 @@ class Pilot:
         """
         usual, old = _chances(self.ratings), self.ratings
         more = n_prompts / len(meets)
-        model = _covariance(usual * meets, self.own, self.shared or 0.0, old) / more
+        weight = usual * meets
+        model = _covariance(weight, self.own * weight, self.shared or 0.0, old) / more
         covariance = model * np.outer(self.scale, self.scale)
         n_met = meets.any(axis=2).sum(axis=0) * more
         freedom = old.freedom * np.minimum.outer(n_met / self.n_met, n_met / self.n_met)
@@ -79,6 +87,18 @@ class Pilot:
         )
         n_battles = np.rint(meets.sum(axis=(0, 2)) * more).astype(np.intp)
         return replace(old.with_uncertainty(uncertainty), n_battles=n_battles)
+
+    def counterbalanced(self) -> "Pilot | None":
+        """Return the same where most pairs are asked in one order; None: that is not known.
+
+        A pair in one order has half the weight. So the mean weight is m = (1 + b) / 2, where b is
+        the share of pairs in both, and a score's variance (own (1 + 3 b) + of_order (1 - b)) / 4.
+        """
+        if self.of_order is None:
+            return None
+        in_both = 1 / ONE_IN_BOTH
+        squares = self.own * (1 + 3 * in_both) + self.of_order * (1 - in_both)
+        return replace(self, own=squares / (1 + in_both) ** 2)
 
     def needed(self, meets: NDArray[np.bool_], target: float) -> int:
         """Return how many prompts bring the mean half-width of a design to a target."""
@@ -94,25 +114,38 @@ def half_widths(ratings: BradleyTerryRatings) -> Floats:
     return np.asarray((ratings.upper - ratings.lower) / 2)
 
 
-def pilot_of(battles: Battles, ratings: BradleyTerryRatings) -> Pilot | None:
-    """Return what battles say of other designs; None where some entrant has no interval."""
+def pilot_of(battles: Battles, ratings: BradleyTerryRatings, apart: Floats) -> Pilot | None:
+    """Return what battles say of other designs; None where some entrant has no interval.
+
+    Args:
+        battles: Of the pilot, with the mean score of the verdicts there are.
+        ratings: By them.
+        apart: (n_battles,) half of what a took more by the order that shows it first; NaN where
+            there is one verdict.
+    """
     if np.isnan(half_widths(ratings)).any() or len(ratings.components) > 1:
         return None
     usual, n = _chances(ratings), len(ratings.entrants)
     prompts, prompt = np.unique(battles.cluster, return_inverse=True)
-    surprise, weight = np.zeros((2, len(prompts), n, n))
+    surprise, weight, square, alone = np.zeros((4, len(prompts), n, n))
     gap = ratings.rating[battles.a] - ratings.rating[battles.b]
     off = battles.weight * (battles.score - 1 / (1 + np.exp(-gap / ELO)))
     for one, other, sign in ((battles.a, battles.b, 1.0), (battles.b, battles.a, -1.0)):
         np.add.at(surprise, (prompt, one, other), sign * off)
         np.add.at(weight, (prompt, one, other), battles.weight)
-    weight *= usual
-    own = float((surprise**2).sum() / weight.sum())
+        np.add.at(square, (prompt, one, other), battles.weight**2)
+        np.add.at(alone, (prompt, one, other), battles.weight**2 * np.isnan(apart))
+    weight, square, alone = weight * usual, square * usual, alone * usual
+    chance = usual[battles.a, battles.b][~np.isnan(apart)].sum()
+    gaps = apart[~np.isnan(apart)]
+    in_one = float((gaps**2).sum() / chance) if chance else 0.0  # more of one verdict, slot and all
+    own = max(float(((surprise**2).sum() - in_one * alone.sum()) / square.sum()), 0.0)
     common = _products(weight)
     shared = None if not common else float(np.clip(_products(surprise) / common, 0.0, 2 * own))
-    model = _covariance(weight, own, shared or 0.0, ratings)
+    model = _covariance(weight, own * square + in_one * alone, shared or 0.0, ratings)
     scale = np.sqrt(ratings.covariance.diagonal() / model.diagonal())
-    return Pilot(ratings, own, shared, scale, (weight > 0).any(axis=2).sum(axis=0))
+    of_order = float(((gaps - gaps.mean()) ** 2).sum() / chance) if chance else None
+    return Pilot(ratings, own, of_order, shared, scale, (weight > 0).any(axis=2).sum(axis=0))
 
 
 def _products(table: Floats) -> float:
@@ -128,15 +161,17 @@ def _chances(ratings: BradleyTerryRatings) -> Floats:
     return np.asarray(found)
 
 
-def _covariance(weight: Floats, own: float, shared: float, ratings: BradleyTerryRatings) -> Floats:
-    """Return the covariance of ratings, (n, n), where pairs have such weights on prompts.
+def _covariance(
+    weight: Floats, variance: Floats, shared: float, ratings: BradleyTerryRatings
+) -> Floats:
+    """Return the covariance of ratings, (n, n), where pairs weigh and vary so on prompts.
 
     An answer's own strength moves all its battles of a prompt, by the prompt's Laplacian; what is
     left of a pair's variance is its own.
     """
     laplacians = _laplacian(weight)
     information = np.linalg.pinv(laplacians.sum(axis=0), hermitian=True)
-    alone = np.maximum(own * weight - 2 * shared * weight**2, 0.0).sum(axis=0)
+    alone = np.maximum(variance - 2 * shared * weight**2, 0.0).sum(axis=0)
     meat = shared * np.einsum("pij,pkj->ik", laplacians, laplacians) + _laplacian(alone)
     response = ratings.scale().points @ information
     return np.asarray(response @ meat @ response.T)

@@ -24,7 +24,7 @@ from ledger.events.money import cost_usd
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
-from projections.battles.columns import CODES, TIE, Battles, battles_of
+from projections.battles.columns import CODES, TIE, Battles, battles_of, without_slot_effect
 from projections.intervals import (
     FEWEST_CLUSTERS,
     RatioTerms,
@@ -129,7 +129,7 @@ def look_in_turn(
     sizes = _sizes(n_steps)
     row = _unknown(dimension, question, "nothing is planned")
     for size, level in zip(sizes, levels(tuple(size / n_steps for size in sizes)), strict=True):
-        seen = planned.take(step_of < size)
+        seen = without_slot_effect(planned.take(step_of < size))  # not by what came later
         row = pass_or_stop(dimension, seen.by_verdicts("half"), question, level=level)
         is_open = seen.between(question.pair) & np.isin(seen.status, _OPEN)
         if n_open := int(np.count_nonzero(is_open)):
@@ -211,7 +211,7 @@ def _by_share(battles: Battles, pair: tuple[str, str], level: float) -> tuple[fl
     """Return the bounds of the lead by the two's own battles, and on how many prompts they met."""
     is_first = battles.a == battles.entrants.index(pair[0])
     places = np.flatnonzero(battles.between(pair) & ~np.isnan(battles.score))
-    taken = np.where(is_first, battles.score, 1.0 - battles.score)[places]
+    taken = np.where(is_first, battles.observed, 1.0 - battles.observed)[places]
     weight, clusters = battles.weight[places], battles.cluster[places]
     n_prompts = len(np.unique(clusters))
     share = estimate_ratio(RatioTerms(weight * taken, weight), clusters.tolist(), "share")

@@ -169,7 +169,7 @@ def _win_rates(dimension: str, compared: Battles, share: Floats) -> Iterator[Win
     """Yield the win rates of each pair; share: (n,) what a took, nan if that is not known."""
     names, a, b = compared.entrants, compared.a, compared.b
     status = np.where(a > b, _TURNED[compared.status], compared.status)
-    taken = np.where(a > b, 1.0 - share, share)
+    taken, observed = (np.where(a > b, 1.0 - x, x) for x in (share, compared.observed))
     pair = np.minimum(a, b) * len(names) + np.maximum(a, b)
     in_order = np.argsort(pair, kind="stable")
     pairs, starts = np.unique(pair[in_order], return_index=True)
@@ -180,6 +180,8 @@ def _win_rates(dimension: str, compared: Battles, share: Floats) -> Iterator[Win
         counted = places[~np.isnan(taken[places])]
         weight = compared.weight[counted]
         terms = RatioTerms(weight * taken[counted], weight)
+        if not 0 <= terms.numerators.sum() <= weight.sum():  # more was taken off than there is
+            terms = RatioTerms(weight * observed[counted], weight)
         share_of_a = estimate_ratio(terms, compared.cluster[counted].tolist(), "share")
         of = dict(zip(STATUSES, counts, strict=True))
         yield _win_rate((dimension, names[first], names[second]), of, share_of_a)

@@ -114,7 +114,9 @@ def _asked(group: Iterable[Settlement]) -> list[Match]:
     return [
         each.match
         for each in group
-        if each.match is not None and not each.match.is_identical and each.order != "swapped"
+        if each.match is not None
+        and not each.match.is_identical
+        and each.order in {None, each.pairing.orders[0]}
     ]
 
 
@@ -279,14 +281,14 @@ def compare_judges(
 
 def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[Measure]:
     """Yield one judge's own figures; a query shared by two pairs counts once."""
-    keys = [each.forward_key for each in matches], [each.swapped_key for each in matches]
-    forward, swapped = ([*map(said, some)] for some in keys)
-    verdicts = dict(zip(chain(*keys), chain(forward, swapped), strict=True))
+    keys = [[key for _, key in each.keys] for each in matches]
+    verdicts = {key: said(key) for key in chain(*keys)}
+    both = Counter((verdicts[pair[0]], verdicts[pair[-1]]) for pair in keys if len(pair) > 1)
     given = Counter(verdicts.values())
     unread = (key for key in verdicts if verdicts[key] is None) if given.pop(None, 0) else ()
     failures = Counter(failure_of(tournament, key) for key in unread)
     n_replies = given.total() + sum(failures[reason] for reason in _FAULTS)
-    yield from _order_consistency(Counter(zip(forward, swapped, strict=True)))
+    yield from _order_consistency(both)
     yield rate_of("share of A", given["A"], given["A"] + given["B"])
     yield rate_of("tie rate", given["TIE"], given.total())
     for reason in _FAULTS:

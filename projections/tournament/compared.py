@@ -71,6 +71,11 @@ class ComparedBattle(NamedTuple):
         """None: each battle is in the order in which its file has it."""
 
     @property
+    def slot(self) -> int:
+        """0: files seldom say which order it was, and nothing is taken off for it."""
+        return 0
+
+    @property
     def exact_status(self) -> str:
         """The status: a file has outcomes alone."""
         return self.status
@@ -114,6 +119,7 @@ class Account:
         identical: Of the ties: those of identical responses, which no judge has to read.
         opposite: Of the inconsistent pairs, where verdicts were read: those with opposite winners.
         beside: Likewise, those with a tie beside a win.
+        in_one_order: Of the judged pairs, those asked in one order, which are never inconsistent.
     """
 
     planned: int
@@ -126,6 +132,7 @@ class Account:
     identical: int = 0
     opposite: int = field(default=0, compare=False)
     beside: int = field(default=0, compare=False)
+    in_one_order: int = 0
 
     @property
     def n_judged(self) -> int:
@@ -133,9 +140,19 @@ class Account:
         return self.decided + self.tie + self.inconsistent - self.identical
 
     @property
+    def n_in_both_orders(self) -> int:
+        """How many of the judged pairs were asked in both orders."""
+        return self.n_judged - self.in_one_order
+
+    @property
+    def judged_in_both(self) -> str:
+        """What those are called."""
+        return "pairs judged in both orders" if self.in_one_order else "judged pairs"
+
+    @property
     def inconsistent_share(self) -> float:
-        """The share of inconsistent pairs among the judged; 0 if there are none."""
-        return self.inconsistent / max(1, self.n_judged)
+        """The share of inconsistent pairs among those judged in both orders; 0 without any."""
+        return self.inconsistent / max(1, self.n_in_both_orders)
 
     @property
     def n_failed(self) -> int:
@@ -156,10 +173,10 @@ class Account:
 
     def disagreement(self) -> str:
         """Say how many of the judged pairs are inconsistent, and in what way."""
-        said = f"{self.inconsistent_share:.0%} of the judged pairs are inconsistent"
+        said = f"{self.inconsistent_share:.0%} of the {self.judged_in_both} are inconsistent"
         ways = ((self.opposite, OPPOSITE), (self.beside, TIE_BESIDE_WIN))
         how = ", ".join(f"{n} with {way}" for n, way in ways if n)
-        return f"{said} ({self.inconsistent} of {self.n_judged}{how and ': '}{how})"
+        return f"{said} ({self.inconsistent} of {self.n_in_both_orders}{how and ': '}{how})"
 
     def sentence(self) -> str:
         """Return the counts as a sum that equals the number planned."""
@@ -177,12 +194,13 @@ class Account:
     def fields(self) -> Mapping[str, Json]:
         """Return the counts as JSON."""
         counts = {**asdict(self), "failed": dict(self.failed)}
-        for name in ("counted", "identical", "opposite", "beside"):  # published files lack them
+        of_no_file = ("counted", "identical", "opposite", "beside", "in_one_order")
+        for name in of_no_file:  # published files lack them
             del counts[name]
         return counts
 
 
-def account_from(counted: Mapping[str, int], kind: Counted) -> Account:
+def account_from(counted: Mapping[str, int], kind: Counted, *, in_one_order: int = 0) -> Account:
     """Return the account of what has each status so often."""
     counts = Counter(counted)
     planned = counts.total()
@@ -199,6 +217,7 @@ def account_from(counted: Mapping[str, int], kind: Counted) -> Account:
         identical=counts[IDENTICAL],
         opposite=counts[OPPOSITE],
         beside=counts[TIE_BESIDE_WIN],
+        in_one_order=in_one_order,
     )
 
 

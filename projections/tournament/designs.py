@@ -1,4 +1,4 @@
-"""The design of a tournament: which entrants meet on which prompt.
+"""The design of a tournament: which entrants meet on which prompt, and in which orders.
 
 All pairs, those with a baseline, or a few on each prompt (sparse). A sparse design is drawn pair by
 pair. A pair comes next whose entrants played least on the prompt; among those, a random one, where
@@ -10,28 +10,39 @@ The draw depends on as little as it can, so that a change of the tournament owes
 two numbers of pairs, the smaller asks a part of the larger; a further prompt leaves the earlier
 ones as they were; a further entrant takes the place of others, and most other pairs stay (a 13th
 entrant changes 23 % of the pairs, of which 15 % are its own).
+
+Counterbalanced, a pair is asked in one order, drawn by both entrants and the prompt alone: whatever
+else is added, removed or put in another place, and whichever pairs are asked, it is the same. So a
+pair has each order on half of the prompts as nearly as a fair coin has (of 143 prompts, 55 to 74 in
+one and 14 in both), and what is left of the slot's effect is taken off the scores.
 """
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import combinations
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.events.judging import Order
 from ledger.events.registration import Entrant, Prompt
-from ledger.identity import EntrantId, PromptId, digest_of
+from ledger.identity import Digest, EntrantId, PromptId, digest_of
 from projections.tournament.state import Tournament
 
 EntrantPair: TypeAlias = tuple[EntrantId, EntrantId]
 """Two entrants, in roster order."""
 _Places: TypeAlias = tuple[int, int]  # of two entrants, ascending
 
+Orders: TypeAlias = Literal["both", "counterbalanced"]
+"""In how many orders each pair is asked: in both, or most in one."""
+
+BOTH: Final[tuple[Order, ...]] = get_args(Order)
+ONE_IN_BOTH: Final = 10  # of so many pairs of a counterbalanced design one is asked in both orders
 _FIRST: Final = 1e6  # more than all chances: games on the prompt itself come first
 
 
@@ -40,13 +51,14 @@ class PairDesign(NamedTuple):
 
     baseline: EntrantId | None = None  # that all others meet
     sparse: int | None = None  # how many pairs meet on a prompt
+    orders: Orders = "both"
 
 
 @cache
 def recorded_design(configuration: str) -> PairDesign:
     """Return the design of a recorded configuration."""
     judging = json.loads(configuration).get("judging", {})
-    return PairDesign(judging.get("baseline"), judging.get("sparse"))
+    return PairDesign(**{key: judging[key] for key in PairDesign._fields if key in judging})
 
 
 def design_of(tournament: Tournament) -> PairDesign:
@@ -89,16 +101,61 @@ def pairs_by(
     }
 
 
+OrdersOf: TypeAlias = Callable[[PromptId, EntrantId, EntrantId], tuple[Order, ...]]
+"""Returns the orders in which two entrants, in roster order, are asked on a prompt."""
+
+
+def planned_orders(tournament: Tournament) -> OrdersOf:
+    """Return in which orders a pair is to be asked on a prompt of the bank."""
+    return orders_by(design_of(tournament), tournament)
+
+
+def orders_by(design: PairDesign, tournament: Tournament) -> OrdersOf:
+    """Return in which orders a pair would be asked by a design, whatever the settings say."""
+    opening = tournament.opening
+    if opening is None or design.orders == "both":
+        return lambda *_: BOTH
+    roster, seed = tournament.roster, opening.generation_seed
+    ids = [entrant.entrant_id for entrant in roster]
+    names = dict(zip(ids, _names(roster), strict=True))
+    texts = {prompt.prompt_id: digest_of(prompt.text) for prompt in tournament.bank}
+    n_samples = Counter[Digest]()
+    turned = set[PromptId]()  # every second sample of a prompt is asked in the other order
+    for prompt_id, text in texts.items():
+        turned |= {prompt_id} if n_samples[text] % 2 else set()
+        n_samples[text] += 1
+
+    def orders(prompt_id: PromptId, a: EntrantId, b: EntrantId) -> tuple[Order, ...]:
+        first, second = (b, a) if prompt_id in turned else (a, b)
+        return drawn_orders(names[first], names[second], texts[prompt_id], seed)
+
+    return orders
+
+
+@lru_cache(maxsize=1024)  # the same on each dimension
+def drawn_orders(a: str, b: str, text: Digest, seed: int) -> tuple[Order, ...]:
+    """Draw the orders of a pair by its names, the digest of a prompt's text, and a seed."""
+    first, second = sorted((a, b))
+    place, number = divmod(int(digest_of([seed, text, first, second])[:16], 16), ONE_IN_BOTH)
+    if number == 0:
+        return BOTH
+    return ("forward",) if (place % 2 == 0) == (a == first) else ("swapped",)
+
+
 def not_planned(tournament: Tournament) -> tuple[str, ...]:
-    """Return a sentence on the pairs that the design leaves out, if it leaves out any."""
-    (baseline, sparse), n = design_of(tournament), len(tournament.roster)
+    """Return a sentence on each kind of verdict that the design leaves out, if any."""
+    (baseline, sparse, orders), n = design_of(tournament), len(tournament.roster)
+    found: list[str] = []
     if sparse is not None:
-        planned = f"sparse: {sparse} of {n * (n - 1) // 2} pairs are planned on each prompt"
+        planned = f"{sparse} of {n * (n - 1) // 2} pairs are planned on each prompt"
+        found.append(f"sparse: {planned}; verdicts on others are not rated")
     elif baseline is not None:
-        planned = f"baseline: only pairs with {baseline} are planned"
-    else:
-        return ()
-    return (f"{planned}; verdicts on others are not rated",)
+        planned = f"only pairs with {baseline} are planned"
+        found.append(f"baseline: {planned}; verdicts on others are not rated")
+    if orders == "counterbalanced":
+        planned = f"9 of {ONE_IN_BOTH} pairs are planned in one order"
+        found.append(f"counterbalanced: {planned}; the other order is not rated")
+    return tuple(found)
 
 
 def fewest_linking(

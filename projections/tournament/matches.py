@@ -27,7 +27,7 @@ from ledger.events.registration import (
 from ledger.events.responses import Followed, ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
 from projections.tournament.bank import is_eligible
-from projections.tournament.designs import design_of, planned_pairs
+from projections.tournament.designs import BOTH, design_of, planned_orders, planned_pairs
 from projections.tournament.looks import stops_of
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
 from projections.verdicts.queries import PairQuery, Wording, wording_of
@@ -86,6 +86,8 @@ class Pairing(NamedTuple):
     prompt: Prompt
     a: PlannedResponse
     b: PlannedResponse
+    orders: tuple[Order, ...] = BOTH
+    """In which it is asked."""
 
     @property
     def battle_id(self) -> Digest:
@@ -102,6 +104,11 @@ class Pairing(NamedTuple):
     def entrants(self) -> frozenset[EntrantId]:
         """The names of both entrants."""
         return frozenset((self.a.entrant.entrant_id, self.b.entrant.entrant_id))
+
+    @property
+    def slot(self) -> int:
+        """1 where a is shown first only, -1 where second only, 0 in both orders."""
+        return sum(1 if order == "forward" else -1 for order in self.orders)
 
 
 class Match(NamedTuple):
@@ -129,9 +136,10 @@ class Match(NamedTuple):
         return self.wording.query(self.response_a.text, self.response_b.text, order)
 
     @property
-    def keys(self) -> tuple[tuple[Order, Digest], tuple[Order, Digest]]:
-        """Both orders with the keys of their queries."""
-        return ("forward", self.forward_key), ("swapped", self.swapped_key)
+    def keys(self) -> tuple[tuple[Order, Digest], ...]:
+        """The orders in which it is asked, with the keys of their queries."""
+        keys: dict[Order, Digest] = {"forward": self.forward_key, "swapped": self.swapped_key}
+        return tuple((order, keys[order]) for order in self.pairing.orders)
 
     @property
     def is_identical(self) -> bool:
@@ -254,11 +262,12 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
     Those that the design leaves out, or that a look stopped before, are not planned.
     """
     pairs, stops = planned_pairs(tournament), stops_of(tournament)
+    orders = planned_orders(tournament)
     by_prompt: dict[PromptId, dict[EntrantId, PlannedResponse]] = defaultdict(dict)
     for cell in planned_responses(tournament, prompts):
         by_prompt[cell.prompt.prompt_id][cell.entrant.entrant_id] = cell
     return tuple(
-        Pairing(rubric, row[a].prompt, row[a], row[b])
+        Pairing(rubric, row[a].prompt, row[a], row[b], orders(prompt_id, a, b))
         for prompt_id, row in by_prompt.items()
         for rubric in tournament.dimensions
         for a, b in pairs[prompt_id]
@@ -393,7 +402,7 @@ def _registered_once(known: Iterable[Reference]) -> set[str]:
 def queries_to(
     state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Iterator[PairQuery]:
-    """Yield the queries to a judge, in both orders, of every pair with both responses."""
+    """Yield the queries to a judge, in all planned orders, of every pair with both responses."""
     for _, match in matches(state, prompts, judge):
         if match is not None:
-            yield from (match.forward, match.swapped)
+            yield from map(match.query, match.pairing.orders)

@@ -293,7 +293,10 @@ def unreconciled(
     *,
     skip_identical: bool,
 ) -> tuple[Match, ...]:
-    """Return the matches with an outcome to record: both verdicts, or identical responses."""
+    """Return the matches with an outcome to record: both verdicts, or identical responses.
+
+    A pair that is asked in one order has none: its verdict says all.
+    """
     verdicts = tournament.verdicts
     return tuple(
         match
@@ -302,7 +305,7 @@ def unreconciled(
         and match.key(judge.judge_id, policy) not in tournament.outcomes
         and (
             (match.is_identical and skip_identical)
-            or (match.forward_key in verdicts and match.swapped_key in verdicts)
+            or (not match.pairing.slot and all(key in verdicts for _, key in match.keys))
         )
     )
 

@@ -85,7 +85,8 @@ class Settlement(NamedTuple):
     """A pairing with its outcome or status; match is None if a response is missing or redacted.
 
     Ratings count each order's verdict by itself. Where both agree the outcome says it all; else
-    `said` has what the verdicts there are say of the pair.
+    `said` has what the verdicts there are say of the pair. One that is asked in one order has the
+    outcome that its verdict says, under every policy.
     """
 
     pairing: Pairing
@@ -155,8 +156,14 @@ class Settlement(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """How often it counts: once, or half where there is a verdict in one order only."""
-        return 1.0 if len(self.said) != 1 else 0.5
+        """How often it counts: once, or half where there is, or is to be, one order only."""
+        is_one_order = self.order is None and bool(self.pairing.slot)
+        return 0.5 if is_one_order or len(self.said) == 1 else 1.0
+
+    @property
+    def slot(self) -> int:
+        """1 where a was shown first only, -1 where second only; 0 in both orders, or unasked."""
+        return 0 if self.exact_status == IDENTICAL else self.pairing.slot
 
     @property
     def counted(self) -> Counted:
@@ -171,11 +178,13 @@ ComparedT = TypeVar("ComparedT", bound=Compared)
 
 def account_of(compared: Iterable[Compared]) -> Account:
     """Count what was compared, all of one kind, by status."""
-    kinds, statuses = set[Counted](), list[str]()
+    kinds, statuses, n_in_one_order = set[Counted](), list[str](), 0
     for each in compared:
         kinds.add(each.counted)
         statuses.append(each.exact_status)
-    return account_from(Counter(statuses), kinds.pop() if kinds else "pairs")
+        n_in_one_order += bool(each.slot) and each.score is not None
+    kind = kinds.pop() if kinds else "pairs"
+    return account_from(Counter(statuses), kind, in_one_order=n_in_one_order)
 
 
 def win_shares(
@@ -198,8 +207,8 @@ def settle(
 ) -> tuple[Settlement, ...]:
     """Settle every planned pairing under a rule, in match order; once for all who ask again.
 
-    Under `concatenate` each pairing is there twice, once per order. Two identical responses that
-    were recorded as a tie are one under every rule.
+    Under `concatenate` each pairing is there once for each of its orders. Two identical responses
+    that were recorded as a tie are one under every rule.
 
     Raises:
         KeyError: The rule's policy needs more than one judge.
@@ -272,6 +281,9 @@ def _recorded(
 ) -> Settlement:
     if match is None:
         return _without_texts(tournament, pairing, judge, policy)
+    if pairing.slot:
+        (settlement,) = _read_again(tournament, pairing, match, judge, policies.Rule(policy))
+        return settlement
     outcome = tournament.outcomes.get(match.key(judge.judge_id, policy))
     if outcome is not None and outcome != "inconsistent":
         return Settlement(pairing, match, outcome)
@@ -284,13 +296,20 @@ def _without_texts(
 ) -> Settlement:
     """Return a pairing of which a response is missing or redacted."""
     status = _unanswered(tournament, pairing)
-    known = _outcome_on_record(tournament, pairing, judge, policy) if status == "redacted" else None
+    if status != "redacted":
+        return Settlement(pairing, None, status)
+    redacted = _Redacted(tournament, pairing, judge, policy)
+    known = redacted.outcome()
+    is_identical = known is not None and known.key.forward == known.key.swapped
+    if pairing.slot and not is_identical:
+        queries = [(order, redacted.query(order)) for order in pairing.orders]
+        said = _said(tournament, [(order, key) for order, key in queries if key is not None])
+        return Settlement(pairing, None, said[0] if said else status, said=said)
     if known is None:
         return Settlement(pairing, None, status)
     key, outcome = known
     orders: tuple[tuple[Order, Digest], ...] = (("forward", key.forward), ("swapped", key.swapped))
     said = () if outcome in SCORES else _said(tournament, orders)
-    is_identical = key.forward == key.swapped
     return Settlement(pairing, None, outcome, said=said, is_identical=is_identical)
 
 
@@ -324,7 +343,7 @@ def _read_again(
     rule: policies.Rule,
 ) -> Iterator[Settlement]:
     orders: tuple[Order | None, ...] = (
-        ("forward", "swapped") if rule.policy == policies.CONCATENATE else (None,)
+        pairing.orders if rule.policy == policies.CONCATENATE else (None,)
     )
     for order in orders:
         said: tuple[Outcome, ...] = ()
@@ -332,6 +351,9 @@ def _read_again(
             status = _unanswered(tournament, pairing)
         elif _is_tie_unasked(tournament, match, judge):
             status = "tie"
+        elif order is None and pairing.slot:
+            status = _of_order(tournament, match, pairing.orders[0], rule)
+            said = _said(tournament, match.keys, rule.parser)
         elif order is None:
             status = _of_pair(tournament, match, rule)
             if status not in SCORES and rule.policy != policies.ABSTAIN_ON_FLIP:
@@ -372,25 +394,35 @@ def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:
     return "redacted" if statuses == {"generated"} else "pending"
 
 
-def _outcome_on_record(
-    tournament: Tournament, pairing: Pairing, judge: JudgeSettings, policy: str
-) -> OutcomeOnRecord | None:
-    """Return the recorded outcome of a pairing with a redacted response."""
-    name = PairName(
-        pairing.rubric.dimension,
-        pairing.prompt.prompt_id,
-        pairing.a.entrant.entrant_id,
-        pairing.b.entrant.entrant_id,
-        judge.judge_id,
-        policy,
-    )
-    asked_about = Responses(pairing.a.response_key, pairing.b.response_key)
+class _Redacted(NamedTuple):
+    """A pairing with a redacted response: what is on record of it."""
 
-    def text_of(response: Digest) -> str | None:
-        answer = tournament.responses.get(response)
+    tournament: Tournament
+    pairing: Pairing
+    judge: JudgeSettings
+    policy: str
+
+    def outcome(self) -> OutcomeOnRecord | None:
+        """Return its recorded outcome."""
+        return self.tournament.redactions.outcome(self._name, self._responses, self._text_of)
+
+    def query(self, order: Order) -> Digest | None:
+        """Return the key of the query that was sent about it in an order."""
+        rubric = self.pairing.rubric.digest
+        about = (self._name, order, rubric, self._responses, self._text_of)
+        return self.tournament.redactions.query(*about)
+
+    @property
+    def _name(self) -> PairName:
+        return PairName(*self.pairing.names, self.judge.judge_id, self.policy)
+
+    @property
+    def _responses(self) -> Responses:
+        return Responses(self.pairing.a.response_key, self.pairing.b.response_key)
+
+    def _text_of(self, response: Digest) -> str | None:
+        answer = self.tournament.responses.get(response)
         return None if answer is None else answer.text
-
-    return tournament.redactions.outcome(name, asked_about, text_of)
 
 
 def _unjudged(

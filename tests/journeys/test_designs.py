@@ -166,11 +166,10 @@ def test_the_cheapest_design_that_is_precise_enough_is_marked(judged: Path) -> N
     """
     rows = forecast(judged, "--target", "30")
 
+    pairs = ("all pairs", "sparse = 2", "sparse = 4", 'baseline = "base_olmo"')
     assert {row["design"] for row in rows} == {
-        "all pairs",
-        "sparse = 2",
-        "sparse = 4",
-        'baseline = "base_olmo"',
+        *pairs,
+        *(f"{name}, counterbalanced" for name in pairs),
     }
     enough = [row for row in rows if row["half_width"] <= 30.3]
     (cheapest,) = [row for row in rows if row["meets"] == "cheapest"]
@@ -182,7 +181,7 @@ def test_the_cheapest_design_that_is_precise_enough_is_marked(judged: Path) -> N
         )
         assert widest["n_prompts"] == 30 or 29.0 <= widest["half_width"] <= 30.3
     on_bank = [row for row in rows if row["n_prompts"] == 30]
-    assert [row["n_queries"] for row in on_bank] == [0] * 4
+    assert [row["n_queries"] for row in on_bank] == [0] * 8
     assert {row["n_prompts"] for row in forecast(judged, "--target", "900")} == {30}  # not fewer
     for design in ('baseline = "base_olmo"', "sparse = 2"):
         judge_by(judged, design)

@@ -33,17 +33,20 @@ from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, Rule
 from tests.support.builders.events import STREAM, entrant, known, opened, prompt, responses
 from tests.support.builders.worlds import (
+    COUNTERBALANCED,
     Fate,
     answered,
     cup,
     everything,
     failure,
     history,
+    judged,
     matches_of,
     planned_pairings,
     settled,
     sure,
     unanswerable,
+    with_judging,
 )
 
 OTHER = StreamId("other")
@@ -53,8 +56,8 @@ FATES: Sequence[Fate] = ("a", "b", "tie", "inconsistent", "pending", "unreadable
 def asked(events: Sequence[Event]) -> tuple[Event, ...]:
     """Return events in which every query of every match was sent before the verdicts."""
     tournament = known(*events)
-    sent = [
-        JudgeQuerySubmitted(
+    sent = {
+        question.query_key: JudgeQuerySubmitted(
             query_key=question.query_key,
             judge=tournament.panel[0].judge_id,
             dimension=match.pairing.rubric.dimension,
@@ -68,9 +71,9 @@ def asked(events: Sequence[Event]) -> tuple[Event, ...]:
         )
         for match in matches_of(tournament)
         for question in (match.forward, match.swapped)
-    ]
+    }
     place = next(n for n, each in enumerate(events) if isinstance(each, VerdictReceived))
-    return (*events[:place], *sent, *events[place:])
+    return (*events[:place], *sent.values(), *events[place:])
 
 
 def redacted(events: Sequence[Event], *which: Event) -> tuple[Recorded, ...]:
@@ -188,6 +191,55 @@ def test_other_rules_cannot_read_a_redacted_response() -> None:
     by_order = settle(state, everything(state), state.panel[0], Rule(CONCATENATE))
 
     assert [each.status for each in by_order] == ["redacted"] * 4 + ["tie"] * 2
+
+
+def once(*events: Event) -> tuple[Event, ...]:
+    """Return events where most pairs were asked in one order, and slot A always won."""
+    return asked(judged(with_judging(events, COUNTERBALANCED), lambda _: "A"))
+
+
+def test_what_was_asked_in_one_order_stays() -> None:
+    """Its verdict is found by the query that was sent; another tournament's answer changes none."""
+    asked_once = once(*answered(cup(4)))
+    whole = known(*asked_once)
+    assert {each.status for each in settled(whole)} == {"a", "b", "inconsistent"}
+
+    for event in of_type(asked_once, "ResponseGenerated"):
+        state = state_of(redacted(asked_once, event))
+
+        for found, expected in zip(settled(state), settled(whole), strict=True):
+            assert (found.status, found.share, found.weight, found.slot) == (
+                expected.status,
+                expected.share,
+                expected.weight,
+                expected.slot,
+            )
+
+
+def test_twins_share_a_query_whose_answer_is_redacted() -> None:
+    """It names the pair of one of them, and is about the texts of both."""
+    opening = opened(
+        prompts=[prompt(f"p{n}") for n in range(6)],
+        entrants=[entrant("zoe"), entrant("amy"), entrant("kim")],
+    )
+    texts = {(name, f"p{n}"): "the same" for n in range(6) for name in ("amy", "kim")}
+    asked_once = once(*opening, *responses(known(*opening), texts))
+    zoe = of_type(asked_once, "ResponseGenerated")[0]
+
+    before = [each.status for each in settled(known(*asked_once))]
+
+    assert "tie" in before
+    assert [each.status for each in settled(state_of(redacted(asked_once, zoe)))] == before
+
+
+def test_without_its_query_a_redacted_pair_has_no_verdict() -> None:
+    """As of a tournament that did not ask it in the order that is planned."""
+    events = with_judging(answered(cup(1)), COUNTERBALANCED)
+    zoe = of_type(events, "ResponseGenerated")[0]
+
+    statuses = [each.status for each in settled(state_of(redacted(events, zoe)))]
+
+    assert statuses == ["redacted", "redacted", "pending"]
 
 
 def test_a_missing_partner_keeps_a_pair_pending() -> None:

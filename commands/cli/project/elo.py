@@ -145,8 +145,9 @@ _MANY: Final = 0.2  # of the judged pairs are left out
 def _left_out(account: Account, *, is_jury: bool) -> str:
     """Say how many pairs are left out because their verdicts disagree."""
     are = "is" if account.inconsistent == 1 else "are"
-    n_judged, share = f"{account.n_judged:,}", f"{account.inconsistent_share:.0%}"
-    left_out = f"{account.inconsistent:,} of {n_judged} judged pairs ({share}) {are} left out"
+    judged = f"{account.n_in_both_orders:,} {account.judged_in_both}"
+    share = f"{account.inconsistent_share:.0%}"
+    left_out = f"{account.inconsistent:,} of {judged} ({share}) {are} left out"
     if is_jury:
         return f"{left_out}: no outcome has a majority."
     why = "the two orders disagree. `tourney project bt` counts their verdicts."

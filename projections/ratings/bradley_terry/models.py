@@ -98,8 +98,8 @@ class BradleyTerry:
         return self.n_entrants
 
     def tally(self, units: ClusteredBattles) -> Tally:
-        """Return the terms that battles add to the counts: each side's score above 0."""
-        won, lost = units.score > 0, units.score < 1
+        """Return the terms that battles add to the counts: each side's score but 0."""
+        won, lost = units.score != 0, units.score != 1
         forth, back = units.a * self.n_entrants + units.b, units.b * self.n_entrants + units.a
         return Tally(
             unit=np.concatenate((units.unit[won], units.unit[lost])),

@@ -23,7 +23,6 @@ from projections.ratings.bradley_terry.component import (
     scale_of,
 )
 from projections.ratings.bradley_terry.evidence import (
-    ClusteredBattles,
     Components,
     Support,
     clustered_battles,
@@ -239,7 +238,7 @@ def _fitted(battles: Battles, parameters: BradleyTerryParameters) -> _Fitted:
     if parameters.ties == "davidson":
         require_whole_outcomes(battles.score)
     units = clustered_battles(battles, parameters.unit)
-    components = _components(units, parameters)
+    components = _components(battles, parameters)
     support = support_of(units, components.label)
     rating, nu = np.full(len(battles.entrants), np.nan), np.full(len(components), np.nan)
     fits: list[FittedComponent | None] = []
@@ -251,14 +250,15 @@ def _fitted(battles: Battles, parameters: BradleyTerryParameters) -> _Fitted:
     return _Fitted(points, fits)
 
 
-def _components(units: ClusteredBattles, parameters: BradleyTerryParameters) -> Components:
+def _components(battles: Battles, parameters: BradleyTerryParameters) -> Components:
+    n = len(battles.entrants)
     if parameters.prior_sd is not None:
-        return one_component(units.n_entrants)
-    won, lost = units.score > 0, units.score < 1
+        return one_component(n)
+    won, lost = battles.observed > 0, battles.observed < 1
     return components_of(
-        units.n_entrants,
-        source=np.concatenate((units.a[won], units.b[lost])),
-        target=np.concatenate((units.b[won], units.a[lost])),
+        n,
+        source=np.concatenate((battles.a[won], battles.b[lost])),
+        target=np.concatenate((battles.b[won], battles.a[lost])),
     )
 
 

@@ -139,11 +139,16 @@ def one_by_one(compared: list[Compared], ties: TieRule) -> Battles:
         each.cluster: each.prompt_id for each in reversed(compared)
     }
     found = in_columns(
-        (each.entrant_a, each.entrant_b, score, each.cluster, each.weight)
+        (each.entrant_a, each.entrant_b, score, each.cluster, _weight_of_match(each))
         for each in compared
         if (score := each.score) is not None and (score != TIE or ties == "half")
     )
     return replace(found, prompts=tuple(names[each] for each in found.prompts))
+
+
+def _weight_of_match(each: Compared) -> float:
+    """A pair is one match, also where it was asked in one order."""
+    return 1.0 if each.counted == "pairs" else each.weight
 
 
 def require_equal(found: Battles, expected: Battles) -> None:

@@ -1,6 +1,7 @@
 """A pilot forecasts how sure ratings will be: of more prompts, and by designs not tried yet."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -23,9 +24,13 @@ from projections.ratings.forecast import (
 from projections.tournament.designs import drawn_pairs
 from tests.support.builders.battles import (
     N_PROMPTS,
+    VerdictsByOrder,
     bradley_terry,
+    counterbalanced,
     coverage,
+    draw_orders,
     draw_tournaments,
+    in_both,
     truth,
 )
 
@@ -62,9 +67,14 @@ def judged(battles: Battles, meets: NDArray[np.bool_], n_prompts: int = N_PROMPT
     )
 
 
+def said_alike(battles: Battles) -> Pilot | None:
+    """Return what a pilot says whose orders always agreed."""
+    return pilot_of(battles, rated(battles), np.zeros(len(battles)))
+
+
 def of_pilot(battles: Battles) -> Pilot:
     """Return what a pilot says, which is something."""
-    pilot = pilot_of(battles, rated(battles))
+    pilot = said_alike(battles)
     assert pilot is not None
     return pilot
 
@@ -193,8 +203,62 @@ def test_an_entrant_without_an_interval_leaves_no_forecast() -> None:
     few = judged(battles, meets_by("all", 4), 5)
     (apart,) = drawn(1, 4, np.array([-50.0, 0.0, 0.1, 0.2]))
 
-    assert pilot_of(few, rated(few)) is None
-    assert pilot_of(apart, rated(apart)) is None
+    assert said_alike(few) is None
+    assert said_alike(apart) is None
+
+
+def apart_in(verdicts: VerdictsByOrder) -> Floats:
+    """Return half of what a took more where it was shown first."""
+    return (verdicts.forward.score - verdicts.swapped.score) / 2
+
+
+@pytest.mark.parametrize("slot", [0.3, 1.5])
+def test_a_pilot_in_both_orders_forecasts_one_order(slot: float) -> None:
+    """Six of six mean half-widths within 15 %, seed 2026, whatever the slot gives."""
+    for seed, verdicts in enumerate(in_orders(6, slot)):
+        pilot = VerdictsByOrder(*(each.take(each.cluster < N_PILOT) for each in verdicts))
+        asked = in_both(pilot)
+        found = pilot_of(asked, rated(asked), apart_in(pilot))
+        assert found is not None
+        known = found.counterbalanced()
+        assert known is not None
+
+        forecast = half_widths(known.projected(meets_by("all", 4), N_PROMPTS)).mean()
+
+        after = half_widths(rated(counterbalanced(verdicts, seed))).mean()
+        assert forecast == pytest.approx(after, rel=CLOSE)
+        assert forecast > 1.1 * half_widths(found.projected(meets_by("all", 4), N_PROMPTS)).mean()
+
+
+def test_a_pilot_in_one_order_forecasts_both() -> None:
+    """A tenth of its pairs tell how far the orders are apart; slots are in its scores."""
+    for seed, verdicts in enumerate(in_orders(6, 0.3)):
+        asked = counterbalanced(verdicts, seed)
+        observed = replace(asked, score=asked.observed, slot=0)
+        apart = np.where(asked.slot == 0, apart_in(verdicts), np.nan)
+        found = pilot_of(observed, rated(observed), apart)
+        assert found is not None
+
+        forecast = half_widths(found.projected(meets_by("all", 4), N_PROMPTS)).mean()
+
+        assert forecast == pytest.approx(half_widths(rated(in_both(verdicts))).mean(), rel=CLOSE)
+
+
+def test_without_a_pair_in_both_orders_it_is_not_known_how_far_they_are_apart() -> None:
+    """As where a provider failed in one of them."""
+    [verdicts] = in_orders(1, 0.3)
+    battles = verdicts.forward
+
+    found = pilot_of(battles, rated(battles), np.full(len(battles), np.nan))
+
+    assert found is not None
+    assert found.counterbalanced() is None
+
+
+def in_orders(n: int, slot: float) -> Iterator[VerdictsByOrder]:
+    """Draw tournaments of four entrants at even steps, judged in both orders."""
+    strengths = np.linspace(-0.6, 0.6, 4)
+    return draw_orders(n, n_prompts=N_PROMPTS, strengths=strengths, slot=slot)
 
 
 @pytest.mark.nightly

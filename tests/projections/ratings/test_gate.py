@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import PromptId
-from projections.battles.columns import CODES, Battles
+from projections.battles.columns import CODES, Battles, without_slot_effect
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.rate import rate_points
 from projections.ratings.gate import GateLook, GatePolicy, GateQuestion, look_in_turn
@@ -73,6 +73,21 @@ def test_a_candidate_that_is_worse_by_less_than_the_margin_passes() -> None:
     assert row.high is not None
     assert row.verdict == "not worse"
     assert row.high < 0
+
+
+def test_a_look_takes_off_what_the_slot_gave_by_then() -> None:
+    """Prompts that are judged later change no verdict, where pairs are asked in one order, too."""
+    (battles,) = drawn(-1.0, n_prompts=300)
+    slot = np.where(np.arange(len(battles)) % 2 == 0, -1, 1).astype(np.int8)
+    whole = replace(battles, slot=slot)
+    later = np.where(battles.cluster < 240, battles.score, (1 + slot) / 2)
+    status = np.where(later == 1, CODES["a"], np.where(later == 0, CODES["b"], CODES["tie"]))
+    other = replace(whole, score=later, status=status.astype(np.uint8))
+
+    found, again = (judged(without_slot_effect(each)) for each in (whole, other))
+
+    assert (found.verdict, found.n_prompts) == ("worse", 240)
+    assert again == found
 
 
 @given(margin=st.floats(1.0, 200.0), more=st.floats(0.0, 200.0))

@@ -7,6 +7,7 @@ is put in.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace as with_columns
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,11 +16,13 @@ from numpy.typing import NDArray
 
 from ledger.events.imports import BattlesImported, CodedColumn, encode_cells
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battles
+from ledger.identity import digest_of
+from projections.battles.columns import Battles, without_slot_effect
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.bradley_terry.sandwich import sandwich
+from projections.tournament.designs import drawn_orders
 from tests.support.builders.events import key
 
 BattleRow: TypeAlias = (
@@ -151,16 +154,66 @@ def draw_tournaments(
         yield _tournament(rng, strengths, n_prompts, own, ties)
 
 
-def truth(*, own: float = OWN, strengths: Floats = STRENGTHS) -> Floats:
-    """Return the Bradley-Terry ratings of endless prompts, (n_entrants,).
+class VerdictsByOrder(NamedTuple):
+    """The battles of a tournament in both orders: what a took where it, and where b, was first."""
+
+    forward: Battles
+    swapped: Battles
+
+
+def draw_orders(
+    n: int, *, n_prompts: int, strengths: Floats, slot: float, own: float = OWN
+) -> Iterator[VerdictsByOrder]:
+    """Yield tournaments judged in both orders, always the same; slot: logits for who is first."""
+    rng = np.random.default_rng(2026)
+    a, b = _pairs(strengths)
+    for _ in range(n):
+        answers = strengths + rng.normal(scale=own, size=(n_prompts, len(strengths)))
+        lead = answers[:, a] - answers[:, b]
+        scores = (_drawn(rng, lead + first, _TIES) for first in (slot, -slot))
+        yield VerdictsByOrder(*(_battles(strengths, each) for each in scores))
+
+
+def in_both(verdicts: VerdictsByOrder) -> Battles:
+    """Return battles where each pair was asked in both orders."""
+    score = (verdicts.forward.score + verdicts.swapped.score) / 2
+    return with_columns(verdicts.forward, score=score)
+
+
+def counterbalanced(verdicts: VerdictsByOrder, seed: int) -> Battles:
+    """Return battles where most pairs were asked in one order, as a seed draws it."""
+    both = in_both(verdicts)
+    met = zip(both.a.tolist(), both.b.tolist(), both.cluster.tolist(), strict=True)
+    orders = (
+        drawn_orders(both.entrants[a], both.entrants[b], digest_of(prompt), seed)
+        for a, b, prompt in met
+    )
+    slot = np.array(
+        [0 if len(each) > 1 else 1 if each == ("forward",) else -1 for each in orders],
+        dtype=np.int8,
+    )
+    asked = Battles.by_score(
+        both.entrants,
+        both.a,
+        both.b,
+        np.choose(slot + 1, (verdicts.swapped.score, both.score, verdicts.forward.score)),
+        both.cluster,
+        np.where(slot == 0, 1.0, 0.5),
+    )
+    return without_slot_effect(with_columns(asked, slot=slot))
+
+
+def truth(*, own: float = OWN, strengths: Floats = STRENGTHS, slot: float = 0.0) -> Floats:
+    """Return the Bradley-Terry ratings of endless prompts in both orders, (n_entrants,).
 
     There each pair scores what is expected of it: the integral over the difference of two answers'
     own strengths, which is normal of variance 2 own^2, by Gauss and Hermite.
     """
     nodes, weights = np.polynomial.hermite.hermgauss(60)
     a, b = _pairs(strengths)
-    usual = strengths[a] - strengths[b]
-    win, tie = _chances(usual[:, None] + 2 * own * nodes)  # sqrt(2 variance) = 2 own
+    usual = (strengths[a] - strengths[b])[:, None] + 2 * own * nodes  # sqrt(2 variance) = 2 own
+    forward, swapped = (_chances(usual + first) for first in (slot, -slot))
+    win, tie = (np.mean(each, axis=0) for each in zip(forward, swapped, strict=True))
     scores = (win + tie / 2) @ (weights / weights.sum())
     return rate(_battles(strengths, scores[None, :]), BradleyTerryParameters()).rating
 
@@ -190,10 +243,14 @@ def _tournament(
 ) -> Battles:
     a, b = _pairs(strengths)
     answers = strengths + rng.normal(scale=own, size=(n_prompts, len(strengths)))
-    win, tie = _chances(answers[:, a] - answers[:, b], ties)
+    return _battles(strengths, _drawn(rng, answers[:, a] - answers[:, b], ties))
+
+
+def _drawn(rng: np.random.Generator, lead: Floats, ties: float) -> Floats:
+    """Draw the scores of those that are so much stronger."""
+    win, tie = _chances(lead, ties)
     drawn = rng.random(win.shape)
-    scores = np.where(drawn < win, 1.0, np.where(drawn < win + tie, 0.5, 0.0))
-    return _battles(strengths, scores)
+    return np.where(drawn < win, 1.0, np.where(drawn < win + tie, 0.5, 0.0))
 
 
 def _pairs(strengths: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

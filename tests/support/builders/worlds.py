@@ -1,12 +1,13 @@
 """Whole tournaments, of one judge or several, for tests of what became of each pairing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
 from ledger.events.judging import (
+    Basis,
     FailureReason,
     JudgeQueryFailed,
     Outcome,
@@ -20,17 +21,18 @@ from ledger.events.ratings import (
     Publication,
     PublicationTerms,
 )
-from ledger.events.registration import JudgeSettings
+from ledger.events.registration import JudgeSettings, TournamentOpened
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseFailureReason, ResponseGenerated
 from ledger.identity import Digest, PromptId
 from projections.artifacts.results import Results, results_of
 from projections.tournament.matches import Match, Pairing, PlannedResponse, match_of, pairings
+from projections.tournament.remaining import ANY_QUESTION, open_queries, unreconciled
 from projections.tournament.settlement import Settlement, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import SCORE_PARSER, JudgeScores, parse_score_verdict
 from projections.verdicts.policies import DEFAULT_POLICY, swap_consistent
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.events import (
     NOON,
     entrant,
@@ -66,6 +68,43 @@ def cup(n_prompts: int = 2) -> tuple[Event, ...]:
         prompts=[prompt(f"p{n}") for n in range(1, n_prompts + 1)],
         entrants=[entrant("zoe"), entrant("amy"), entrant("kim")],
     )
+
+
+COUNTERBALANCED: Final = '{"orders": "counterbalanced"}'
+
+
+def with_judging(events: Sequence[Event], judging: str) -> tuple[Event, ...]:
+    """Return events whose openings have another section [judging]."""
+    configuration = f'{{"judging": {judging}}}'
+    return tuple(
+        replace(each, configuration=configuration) if isinstance(each, TournamentOpened) else each
+        for each in events
+    )
+
+
+def judged(
+    events: Sequence[Event], verdict_on: Callable[[PairQuery], Verdict]
+) -> tuple[Event, ...]:
+    """Return events, and verdicts on all that is open, with the outcomes that follow."""
+    state = known(*events)
+    prompts = everything(state)
+    told: list[Event] = []
+    for juror in state.panel:
+        queries = open_queries(state, prompts, juror, ANY_QUESTION)
+        said = {each.asked.query_key: verdict_on(each.asked) for each in queries}
+        told += [verdict(key, given, by=juror.judge_id) for key, given in said.items()]
+    after = known(*events, *told)
+    for juror in state.panel:
+        open_pairs = unreconciled(after, prompts, juror, DEFAULT_POLICY, skip_identical=True)
+        for match in open_pairs:
+            on_record = match.key(juror.judge_id, DEFAULT_POLICY)._asdict()
+            outcome: Outcome = "tie"
+            if not match.is_identical:
+                both = (after.verdicts[key].event.verdict for _, key in match.keys)
+                outcome = swap_consistent(*both)
+            basis: Basis = "identical" if match.is_identical else "verdicts"
+            told.append(PairReconciled(outcome=outcome, basis=basis, **on_record))
+    return (*events, *told)
 
 
 def answered(opening: Sequence[Event]) -> tuple[Event, ...]:
@@ -161,9 +200,11 @@ def matches_of(tournament: Tournament) -> tuple[Match, ...]:
 
 
 def questions_of(tournament: Tournament) -> tuple[JudgeQuery, ...]:
-    """Return the questions of every match, forward before swapped."""
+    """Return the planned questions of every match, forward before swapped."""
     return tuple(
-        question for match in matches_of(tournament) for question in (match.forward, match.swapped)
+        question
+        for match in matches_of(tournament)
+        for question in map(match.query, match.pairing.orders)
     )
 
 

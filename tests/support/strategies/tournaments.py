@@ -16,12 +16,14 @@ from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
 from tests.support.builders.events import entrant, known, opened, prompt, responses, verdict
 from tests.support.builders.worlds import (
+    COUNTERBALANCED,
     RUBRICS,
     everything,
     failure,
     matches_of,
     reconciled,
     unanswerable,
+    with_judging,
 )
 
 _NAMES: Final = ("zoe", "amy", "kim", "Bob", "élan")
@@ -52,14 +54,15 @@ def tournament_histories(draw: DrawFn) -> list[Event]:
 
 @st.composite
 def openings(draw: DrawFn) -> tuple[Event, ...]:
-    """Draw an opening; some prompts lack the gold answer that factuality needs."""
+    """Draw an opening, also of pairs in one order; some prompts lack a gold answer."""
     n_entrants = draw(st.integers(min_value=2, max_value=3))
     golds = draw(st.lists(st.sampled_from(("aspirin", None)), min_size=1, max_size=2))
-    return opened(
+    events = opened(
         entrants=[entrant(name) for name in _NAMES[:n_entrants]],
         prompts=[prompt(f"p{n}", gold=gold) for n, gold in enumerate(golds)],
         rubrics=RUBRICS,
     )
+    return with_judging(events, draw(st.sampled_from(("{}", COUNTERBALANCED))))
 
 
 def _answers(tournament: Tournament, draw: DrawFn) -> list[Event]:
