@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
+from itertools import product
 from typing import Any, Final
 
 import pytest
@@ -365,8 +366,17 @@ def judge_capped(recorder: Recorder, maker: Maker, clock: Clock) -> None:
     batched(recorder, task, lambda _: maker.port, how)
 
 
-@pytest.mark.parametrize("refused", ["orders", "all after an order", "all"])
-@pytest.mark.parametrize("status", BY_STATUS)
+CAPPED_BY_DAY: Final = {
+    *((400, "orders"), (401, "all after an order"), (404, "all")),
+    *((429, "all after an order"), (503, "all")),
+}
+CAPPED: Final = product(range(400, 600), ("orders", "all after an order", "all"))
+
+
+@pytest.mark.parametrize(
+    ("status", "refused"),
+    [each if each in CAPPED_BY_DAY else at_night(*each) for each in CAPPED],
+)
 def test_no_gateway_passes_a_cap_of_batches(
     ledger: Ledger, clock: Clock, making: Making, status: int, refused: str
 ) -> None:
