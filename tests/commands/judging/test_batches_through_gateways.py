@@ -46,7 +46,7 @@ from tests.support.builders.events import NOON, STREAM, opened, prompt
 from tests.support.builders.money import FlatRate
 
 at_night: Final = partial(pytest.param, marks=pytest.mark.nightly)
-HEALED: Final = NOON + timedelta(minutes=10)
+HEALED: Final = NOON + timedelta(minutes=5)
 OPENAI: Final = JudgeSettings(
     JudgeId("gpt"), "openai-batch", MODEL, (("max_tokens", 64.0), ("temperature", "omitted"))
 )
@@ -380,7 +380,7 @@ CAPPED: Final = product(range(400, 600), ("orders", "all after an order", "all")
 def test_no_gateway_passes_a_cap_of_batches(
     ledger: Ledger, clock: Clock, making: Making, status: int, refused: str
 ) -> None:
-    """All that is said of batches is refused for ten minutes, orders for good."""
+    """All that is said of batches is refused for five minutes, orders for good."""
     n_orders = 0
 
     def refuse(passing: Passing) -> None:
