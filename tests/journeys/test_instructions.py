@@ -4,8 +4,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,14 +78,15 @@ protocol = "schema"
 AT_ANTHROPIC: Final = 'provider = "anthropic"\neffort = "high"\ncache = "1h"\n'
 
 
-@dataclass
+@dataclass(frozen=True)
 class Trivia:
     """A tournament on trivia, its two servers, and what its judge was asked."""
 
     folder: Path
     server: FakeOpenAI
     anthropic: FakeAnthropic
-    asked: list[str] = field(default_factory=list)  # of Anthropic's models: both texts
+    chats: Sequence[Json] = ()  # of the judge at the endpoint, as they arrived
+    asked: Sequence[str] = ()  # of Anthropic's model: both texts
 
     def tourney(self, *words: str) -> Ended:
         """Run a command that finds its key and the provider's address in its environment."""
@@ -96,25 +97,14 @@ class Trivia:
         text = (SETTINGS + keys).format(url=self.server.url)
         (self.folder / "tournament.toml").write_text(text, encoding="utf-8")
 
-    @property
-    def chats(self) -> list[Json]:
-        """The requests to the judge at the endpoint, as they arrived."""
-        return [body for body in self.server.traffic.asked if body["model"] == "judge-70b"]
+
+Asked = list[str]
 
 
-@pytest.fixture
-def trivia(tmp_path: Path) -> Iterator[Trivia]:
-    """Give a tournament on trivia whose instructions are those that ship."""
-    write_bank(
-        tmp_path / "bank.jsonl",
-        (
-            {"prompt_id": name, "source": "own", "subject": "trivia", "text": text}
-            | {"gold_answer": gold}
-            for name, (text, gold) in TRIVIA.items()
-        ),
-    )
-    (tmp_path / "truth.md").write_text(RUBRIC, encoding="utf-8")
-    asked: list[str] = []
+@pytest.fixture(scope="module")
+def servers() -> Iterator[tuple[FakeOpenAI, FakeAnthropic, Asked]]:
+    """Give a server of all models, Anthropic, and the texts that Anthropic is asked."""
+    asked = Asked()
 
     def answering(about: Params) -> Reply:
         asked.append(f"{about.system_text}\n{about.user}")
@@ -122,7 +112,66 @@ def trivia(tmp_path: Path) -> Iterator[Trivia]:
 
     with FakeOpenAI(_say) as server, FakeAnthropic(answering=answering) as anthropic:
         server.traffic.models = None
-        yield Trivia(tmp_path, server, anthropic, asked)
+        yield server, anthropic, asked
+
+
+@pytest.fixture
+def trivia(tmp_path: Path, servers: tuple[FakeOpenAI, FakeAnthropic, Asked]) -> Trivia:
+    """Give a tournament on trivia whose instructions are those that ship."""
+    server, anthropic, _ = servers
+    return Trivia(lay_out(tmp_path), server, anthropic)
+
+
+@pytest.fixture(scope="module")
+def at_endpoint_once(
+    servers: tuple[FakeOpenAI, FakeAnthropic, Asked], tmp_path_factory: pytest.TempPathFactory
+) -> Trivia:
+    """Give one that a judge at the endpoint has judged, to be copied."""
+    server, anthropic, _ = servers
+    n_before = len(server.traffic.asked)
+    trivia = ran(Trivia(lay_out(tmp_path_factory.mktemp("judged")), server, anthropic), AT_ENDPOINT)
+    chats = [each for each in server.traffic.asked[n_before:] if each["model"] == "judge-70b"]
+    return replace(trivia, chats=chats)
+
+
+@pytest.fixture(scope="module")
+def at_anthropic_once(
+    servers: tuple[FakeOpenAI, FakeAnthropic, Asked], tmp_path_factory: pytest.TempPathFactory
+) -> Trivia:
+    """Give one that Anthropic has judged, to be copied."""
+    server, anthropic, asked = servers
+    folder = lay_out(tmp_path_factory.mktemp("judged"))
+    return replace(ran(Trivia(folder, server, anthropic), AT_ANTHROPIC), asked=[*asked])
+
+
+@pytest.fixture
+def at_endpoint(at_endpoint_once: Trivia, tmp_path: Path) -> Trivia:
+    """Give one that a judge at the endpoint has judged."""
+    return replace(
+        at_endpoint_once, folder=shutil.copytree(at_endpoint_once.folder, tmp_path / "t")
+    )
+
+
+@pytest.fixture
+def at_anthropic(at_anthropic_once: Trivia, tmp_path: Path) -> Trivia:
+    """Give one that Anthropic has judged."""
+    return replace(
+        at_anthropic_once, folder=shutil.copytree(at_anthropic_once.folder, tmp_path / "t")
+    )
+
+
+def lay_out(folder: Path) -> Path:
+    """Write a bank of trivia and its rubric."""
+    write_bank(
+        folder / "bank.jsonl",
+        (
+            {"prompt_id": name, "source": "own", "subject": "trivia", "text": text}
+            | {"gold_answer": gold}
+            for name, (text, gold) in TRIVIA.items()
+        ),
+    )
+    (folder / "truth.md").write_text(RUBRIC, encoding="utf-8")
+    return folder
 
 
 def _say(body: Json) -> Said:
@@ -140,14 +189,15 @@ def ran(trivia: Trivia, keys: str) -> Trivia:
     return trivia
 
 
-def test_no_medical_word_is_sent_about_trivia(trivia: Trivia) -> None:
+def test_no_medical_word_is_sent_about_trivia(
+    at_endpoint_once: Trivia, at_anthropic_once: Trivia
+) -> None:
     """A judge that is told to be a clinician looks for other faults than the rubric's author."""
-    ran(trivia, AT_ENDPOINT)
-    ran(trivia, AT_ANTHROPIC)
+    chats, asked = at_endpoint_once.chats, at_anthropic_once.asked
 
-    sent = [*map(str, trivia.chats), *trivia.asked]
-    assert (len(trivia.chats), len(trivia.asked)) == (N_QUERIES, N_QUERIES)
-    assert all(read_instructions(None).guidance in text for text in trivia.asked)
+    sent = [*map(str, chats), *asked]
+    assert (len(chats), len(asked)) == (N_QUERIES, N_QUERIES)
+    assert all(read_instructions(None).guidance in text for text in asked)
     assert not [found[0] for text in sent if (found := MEDICAL.search(text))]
     assert MEDICAL.search("the same medical question, as a careful clinician")
 
@@ -160,14 +210,13 @@ def with_own_instructions(trivia: Trivia, keys: str, line: str) -> None:
     trivia.set_judge(f'{keys}instructions = "judge.md"\n')
 
 
-def test_one_changed_line_asks_every_query_again_and_a_plan_says_why(trivia: Trivia) -> None:
+def test_one_changed_line_asks_every_query_again_and_a_plan_says_why(at_endpoint: Trivia) -> None:
     """A bill that comes as a surprise is the last thing that a user wants."""
-    ran(trivia, AT_ENDPOINT)
-    assert json.loads(trivia.tourney("plan", "judge", "--json").out)["asked_again"] == []
+    assert json.loads(at_endpoint.tourney("plan", "judge", "--json").out)["asked_again"] == []
 
-    with_own_instructions(trivia, AT_ENDPOINT, "- Length: a short answer is enough")
-    words = trivia.tourney("plan", "judge").out.splitlines()
-    plan = json.loads(trivia.tourney("plan", "judge", "--json").out)
+    with_own_instructions(at_endpoint, AT_ENDPOINT, "- Length: a short answer is enough")
+    words = at_endpoint.tourney("plan", "judge").out.splitlines()
+    plan = json.loads(at_endpoint.tourney("plan", "judge", "--json").out)
 
     assert "6 queries are open" in words
     assert "the judge's instructions changed: 6 queries are asked again" in words
@@ -182,65 +231,65 @@ def test_one_changed_line_asks_every_query_again_and_a_plan_says_why(trivia: Tri
     ]
 
 
-def test_a_juror_may_have_instructions_of_its_own(trivia: Trivia) -> None:
+def test_a_juror_may_have_instructions_of_its_own(at_endpoint: Trivia) -> None:
     """Another wording is tried on the same answers, before it judges alone."""
-    ran(trivia, AT_ENDPOINT)
     juror = f'{AT_ENDPOINT}[[jury]]\nid = "brief"\ninstructions = "brief.md"\n{AT_ENDPOINT}'
-    trivia.set_judge(juror.replace("pilot_model", "# pilot_model"))
-    (trivia.folder / "brief.md").write_text("<!-- version: 1 -->\n\nBe brief.\n")
-    judged = trivia.tourney("apply", "judge", "--judge", "brief", "--yes")
+    at_endpoint.set_judge(juror.replace("pilot_model", "# pilot_model"))
+    n_before = len(at_endpoint.server.traffic.asked)
+    (at_endpoint.folder / "brief.md").write_text("<!-- version: 1 -->\n\nBe brief.\n")
+    judged = at_endpoint.tourney("apply", "judge", "--judge", "brief", "--yes")
     assert judged.code == 0, judged.err
 
-    sent = [str(body["messages"]) for body in trivia.chats]
-    assert ["Be brief." in text for text in sent] == [False] * N_QUERIES + [True] * N_QUERIES
-    assert json.loads(trivia.tourney("plan", "judge", "--json").out)["n_owed"] == 0
-    compared = trivia.tourney("project", "compare-judges", "judge-70b", "brief")
-    assert (compared.code, trivia.tourney("verify").code) == (0, 0), compared.err
+    sent = [str(body["messages"]) for body in at_endpoint.server.traffic.asked[n_before:]]
+    assert ["Be brief." in text for text in sent] == [True] * N_QUERIES
+    assert not any("Be brief." in str(body["messages"]) for body in at_endpoint.chats)
+    assert json.loads(at_endpoint.tourney("plan", "judge", "--json").out)["n_owed"] == 0
+    compared = at_endpoint.tourney("project", "compare-judges", "judge-70b", "brief")
+    assert (compared.code, at_endpoint.tourney("verify").code) == (0, 0), compared.err
 
-    (trivia.folder / "brief.md").write_text("<!-- version: 2 -->\n\nBe very brief.\n")
-    plan = json.loads(trivia.tourney("plan", "judge", "--judge", "brief", "--json").out)
+    (at_endpoint.folder / "brief.md").write_text("<!-- version: 2 -->\n\nBe very brief.\n")
+    plan = json.loads(at_endpoint.tourney("plan", "judge", "--judge", "brief", "--json").out)
     assert plan["n_owed"] == N_QUERIES
     assert [change["instructions_changed"] for change in plan["asked_again"]] == [True]
-    assert json.loads(trivia.tourney("plan", "judge", "--json").out)["n_owed"] == 0
+    assert json.loads(at_endpoint.tourney("plan", "judge", "--json").out)["n_owed"] == 0
 
-    assert trivia.tourney("plan", "generate").code == 0
-    assert trivia.tourney("apply", "judge", "--judge", "brief", "--limit", "0", "--yes").code == 0
-    unasked = trivia.tourney("project", "compare-judges", "judge-70b", "brief")
+    assert at_endpoint.tourney("plan", "generate").code == 0
+    assert (
+        at_endpoint.tourney("apply", "judge", "--judge", "brief", "--limit", "0", "--yes").code == 0
+    )
+    unasked = at_endpoint.tourney("project", "compare-judges", "judge-70b", "brief")
     assert unasked.code == 2
     assert "run `tourney apply judge --judge brief`, or name an earlier version: brief@1" in (
         unasked.err
     )
-    (trivia.folder / "brief.md").write_text("")
-    checked = trivia.tourney("doctor")
+    (at_endpoint.folder / "brief.md").write_text("")
+    checked = at_endpoint.tourney("doctor")
     assert checked.code == 1
     assert "not ready: instructions of [[jury]] 'brief'" in checked.err
 
 
-def test_a_changed_rubric_is_told_likewise(trivia: Trivia) -> None:
+def test_a_changed_rubric_is_told_likewise(at_endpoint: Trivia) -> None:
     """Its queries are paid for again, too."""
-    ran(trivia, AT_ENDPOINT)
-
     text = RUBRIC.replace("names what", "clearly names what")
-    (trivia.folder / "truth.md").write_text(text, encoding="utf-8")
-    words = trivia.tourney("plan", "judge").out.splitlines()
-    applied = trivia.tourney("apply", "judge").err
+    (at_endpoint.folder / "truth.md").write_text(text, encoding="utf-8")
+    words = at_endpoint.tourney("plan", "judge").out.splitlines()
+    applied = at_endpoint.tourney("apply", "judge").err
 
     assert "the rubric of truth changed: 6 queries are asked again" in words
     assert "the rubric of truth changed: 6 queries are asked again" in applied
 
 
-def test_edited_prompts_are_told_by_name(trivia: Trivia) -> None:
+def test_edited_prompts_are_told_by_name(at_endpoint: Trivia) -> None:
     """As instructions and rubrics are: which answers and verdicts are paid for again, and why."""
-    ran(trivia, AT_ENDPOINT)
-    bank = trivia.folder / "bank.jsonl"
+    bank = at_endpoint.folder / "bank.jsonl"
     prompts = [json.loads(line) for line in bank.read_text(encoding="utf-8").splitlines()]
     first, second = (prompt["prompt_id"] for prompt in prompts[:2])
 
     prompts[0]["gold_answer"] = "corrected"
     prompts[1]["text"] += " Say why."
     bank.write_text("\n".join(map(json.dumps, prompts)), encoding="utf-8")
-    generate = trivia.tourney("plan", "generate").out.splitlines()
-    judge = trivia.tourney("plan", "judge").out.splitlines()
+    generate = at_endpoint.tourney("plan", "generate").out.splitlines()
+    judge = at_endpoint.tourney("plan", "judge").out.splitlines()
 
     text = f"the text of {second} changed: it is answered again"
     gold = f"the gold answer or expected behaviour of {first} changed: 2 queries are asked again"
@@ -250,16 +299,15 @@ def test_edited_prompts_are_told_by_name(trivia: Trivia) -> None:
     assert not any(first in line for line in generate)
 
 
-def test_the_ledger_alone_says_what_each_judge_was_told(trivia: Trivia) -> None:
+def test_the_ledger_alone_says_what_each_judge_was_told(at_endpoint: Trivia) -> None:
     """Instructions, rubric and settings may be lost or edited; what was published must follow."""
-    ran(trivia, AT_ENDPOINT)
-    until = head_of(trivia.folder / "tournament.db").position
-    before = outcomes(trivia.folder)
-    with_own_instructions(trivia, AT_ENDPOINT, "- Length: a short answer is enough")
-    assert trivia.tourney("run", "--yes").code == 0
-    elsewhere = trivia.folder / "elsewhere"
+    until = head_of(at_endpoint.folder / "tournament.db").position
+    before = outcomes(at_endpoint.folder)
+    with_own_instructions(at_endpoint, AT_ENDPOINT, "- Length: a short answer is enough")
+    assert at_endpoint.tourney("run", "--yes").code == 0
+    elsewhere = at_endpoint.folder / "elsewhere"
     elsewhere.mkdir()
-    shutil.copy(trivia.folder / "tournament.db", elsewhere)
+    shutil.copy(at_endpoint.folder / "tournament.db", elsewhere)
 
     verified = run_warm(elsewhere, ("verify",), os.environ)
     replayed = run_warm(elsewhere, ("replay",), os.environ)
@@ -287,37 +335,32 @@ def shown(trivia: Trivia, *options: str) -> Ended:
     return done
 
 
-def test_the_request_to_an_endpoint_is_shown_as_it_arrives(trivia: Trivia) -> None:
+def test_the_request_to_an_endpoint_is_shown_as_it_arrives(at_endpoint: Trivia) -> None:
     """Whoever writes a rubric wants to read what the judge reads, to the byte."""
-    ran(trivia, AT_ENDPOINT)
-
-    (row,) = json.loads(shown(trivia, "--json").out)["rows"]
-    (sent,) = [body for body in trivia.chats if body == row["request"]]
+    (row,) = json.loads(shown(at_endpoint, "--json").out)["rows"]
+    (sent,) = [body for body in at_endpoint.chats if body == row["request"]]
 
     texts = [turn["content"] for turn in sent["messages"]]  # type: ignore[attr-defined]  # JSON
     assert texts == [row["system"], row["user"]]
     assert (row["dimension"], row["prompt"], row["order"]) == ("truth", "t2", "forward")
 
 
-def test_the_request_to_anthropic_is_shown_as_it_arrives(trivia: Trivia) -> None:
+def test_the_request_to_anthropic_is_shown_as_it_arrives(at_anthropic: Trivia) -> None:
     """Model, effort, cache and all."""
-    ran(trivia, AT_ANTHROPIC)
-    n_sent = len(trivia.anthropic.bill().lines)
+    n_sent = len(at_anthropic.anthropic.bill().lines)
 
-    (row,) = json.loads(shown(trivia, "--json").out)["rows"]
+    (row,) = json.loads(shown(at_anthropic, "--json").out)["rows"]
 
-    digests = [line.digest for line in trivia.anthropic.bill().lines]
+    digests = [line.digest for line in at_anthropic.anthropic.bill().lines]
     assert digest_of(row["request"]) in digests
-    assert f"{row['system']}\n{row['user']}" in trivia.asked
+    assert f"{row['system']}\n{row['user']}" in at_anthropic.asked
     assert len(digests) == n_sent
 
 
-def test_people_read_the_parameters_once_and_then_both_texts(trivia: Trivia) -> None:
+def test_people_read_the_parameters_once_and_then_both_texts(at_anthropic: Trivia) -> None:
     """Text of a model keeps its lines, and its invisible characters are spelt out."""
-    ran(trivia, AT_ANTHROPIC)
-
-    (row,) = json.loads(shown(trivia, "--json").out)["rows"]
-    heading, _, rest = shown(trivia).out.partition("\n----- request -----\n")
+    (row,) = json.loads(shown(at_anthropic, "--json").out)["rows"]
+    heading, _, rest = shown(at_anthropic).out.partition("\n----- request -----\n")
     request, _, rest = rest.partition("\n----- system text -----\n")
     system, _, rest = rest.partition("\n----- user text -----\n")
 
@@ -330,12 +373,12 @@ def test_people_read_the_parameters_once_and_then_both_texts(trivia: Trivia) -> 
     assert rest == row["user"].replace("\u2028", "\\u2028") + "\n----- end -----\n"
 
 
-def test_a_judge_that_is_sent_no_request_says_so(trivia: Trivia) -> None:
+def test_a_judge_that_is_sent_no_request_says_so(at_endpoint: Trivia) -> None:
     """The texts are shown all the same: a rubric may be written before a judge is chosen."""
-    ran(trivia, AT_ENDPOINT).set_judge('provider = "reference"\n')
+    at_endpoint.set_judge('provider = "reference"\n')
 
-    (row,) = json.loads(shown(trivia, "--json").out)["rows"]
-    text = shown(trivia).out
+    (row,) = json.loads(shown(at_endpoint, "--json").out)["rows"]
+    text = shown(at_endpoint).out
 
     assert row["request"] is None
     assert "no request is sent: this judge compares with gold answers" in text

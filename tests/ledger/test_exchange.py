@@ -123,6 +123,7 @@ def test_a_file_that_was_cut_anywhere_is_refused(lines: list[bytes]) -> None:
     assert len(read(content[:-1])) == N_FILED
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("number", range(1, N_LINES + 1))
 @pytest.mark.parametrize("mask", [0x01, 0x20, 0x80])
 def test_a_changed_byte_in_any_line_is_found(lines: list[bytes], number: int, mask: int) -> None:

@@ -110,6 +110,7 @@ def test_reading_may_stop_anywhere_and_go_on_from_there(
         assert [each for part in parts_of_one for each in part] == list(ledger.read(stream=STREAM))
 
 
+@pytest.mark.no_cover
 @given(stops=st.lists(st.integers(0, 2_100), max_size=3))
 def test_pages_and_stops_need_not_meet(long_ledger: Ledger, stops: list[int]) -> None:
     """Long ledgers are read page by page, wherever the last reading stopped."""
@@ -149,6 +150,7 @@ def n_steps(
     return len(steps)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("types", [None, {"VerdictReceived"}])
 def test_a_stream_is_read_without_a_look_at_the_others(types: set[str] | None) -> None:
     """A small set beside one of millions of battles is read as if it stood alone."""

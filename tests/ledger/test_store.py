@@ -52,6 +52,7 @@ def positions(ledger: Ledger) -> list[int]:
     return [each.position for each in ledger.read()]
 
 
+@pytest.mark.no_cover
 @given(history=histories())
 def test_any_history_reads_back_as_it_was_told(history: list[Event]) -> None:
     """No event of any content is changed by storing it."""

@@ -56,6 +56,7 @@ def interrupted(at: int) -> Iterator[Interrupts]:
         sys.setprofile(before)
 
 
+@pytest.mark.no_cover
 def test_an_append_that_is_interrupted_anywhere_can_be_repeated(path: Path) -> None:
     """Place by place: nothing is doubled, nothing is stuck, and what was recorded is known."""
     with Ledger.open(path) as ledger, Ledger.open(path) as other:

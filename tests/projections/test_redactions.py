@@ -114,6 +114,7 @@ def test_every_outcome_on_record_stays(name: str) -> None:
         assert outcomes == [(each.outcome, each.share) for each in settled(whole)]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])
 def test_nothing_is_generated_or_asked_again(name: str) -> None:
     """What was paid for is on record, whether or not its text still is."""

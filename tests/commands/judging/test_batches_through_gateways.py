@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
+from itertools import product
 from typing import Any, Final
 
 import pytest
@@ -45,7 +46,7 @@ from tests.support.builders.events import NOON, STREAM, opened, prompt
 from tests.support.builders.money import FlatRate
 
 at_night: Final = partial(pytest.param, marks=pytest.mark.nightly)
-HEALED: Final = NOON + timedelta(minutes=10)
+HEALED: Final = NOON + timedelta(minutes=5)
 OPENAI: Final = JudgeSettings(
     JudgeId("gpt"), "openai-batch", MODEL, (("max_tokens", 64.0), ("temperature", "omitted"))
 )
@@ -365,12 +366,21 @@ def judge_capped(recorder: Recorder, maker: Maker, clock: Clock) -> None:
     batched(recorder, task, lambda _: maker.port, how)
 
 
-@pytest.mark.parametrize("refused", ["orders", "all after an order", "all"])
-@pytest.mark.parametrize("status", BY_STATUS)
+CAPPED_BY_DAY: Final = {
+    *((400, "orders"), (401, "all after an order"), (404, "all")),
+    *((429, "all after an order"), (503, "all")),
+}
+CAPPED: Final = product(range(400, 600), ("orders", "all after an order", "all"))
+
+
+@pytest.mark.parametrize(
+    ("status", "refused"),
+    [each if each in CAPPED_BY_DAY else at_night(*each) for each in CAPPED],
+)
 def test_no_gateway_passes_a_cap_of_batches(
     ledger: Ledger, clock: Clock, making: Making, status: int, refused: str
 ) -> None:
-    """All that is said of batches is refused for ten minutes, orders for good."""
+    """All that is said of batches is refused for five minutes, orders for good."""
     n_orders = 0
 
     def refuse(passing: Passing) -> None:

@@ -13,13 +13,13 @@ from ledger.events.money import Usage
 from ledger.identity import Digest
 from projections.tournament.estimate import token_model
 from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.batches import planned_batch
 from tests.support.builders.money import (
     FACTUALITY,
     OPUS_JUDGE,
     cost_of,
     owed,
     paid,
-    planned_at_cost,
     world,
 )
 from tests.support.builders.worlds import matches_of
@@ -103,7 +103,7 @@ def test_what_is_spent_and_in_flight_is_told() -> None:
     opening = world()
     first, second, *_ = (each.forward.query_key for each in matches_of(after(*opening)))
     usage = Usage(n_input=1_000, n_output=100)
-    batch = replace(planned_at_cost(second), worst_usd=0.25)
+    batch = replace(planned_batch(second, by=OPUS_JUDGE), worst_usd=0.25)
 
     cost = cost_of(*opening, paid(first, usage, by="opus"), batch, cap_usd=9.0)
 
@@ -116,7 +116,7 @@ def test_a_batch_in_flight_at_an_unknown_price_is_not_for_nothing() -> None:
     opening = world()
     (first, *_) = (each.forward.query_key for each in matches_of(after(*opening)))
 
-    assert cost_of(*opening, planned_at_cost(first)).in_flight_usd is None
+    assert cost_of(*opening, planned_batch(first, by=OPUS_JUDGE)).in_flight_usd is None
 
 
 def test_a_prefix_below_the_models_least_is_named() -> None:

@@ -69,6 +69,7 @@ each_position = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.no_cover
 @each_position
 def test_every_flipped_bit_of_every_field_is_found_by_the_chain(
     ledger: Ledger, position: int
@@ -349,6 +350,7 @@ def defences_that_see(scene: Scene) -> set[str]:
     return {name for name, finds in DEFENCES.items() if finds(scene)}
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_is_seen_by_these_defences_alone(scene: Scene, attack: str) -> None:
     """Who relies on a defence must know what it sees and what it does not."""

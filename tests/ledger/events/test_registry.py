@@ -46,6 +46,7 @@ from tests.support.goldens.events import GOLDENS, SAMPLES, STORED, kind_of, read
 from tests.support.strategies.events import BY_TYPE
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", EVENTS.types)
 @given(data=st.data())
 def test_an_event_of_any_content_survives_being_stored(name: str, data: st.DataObject) -> None:

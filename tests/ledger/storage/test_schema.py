@@ -104,6 +104,7 @@ def alter(path: Path, statements: str) -> None:
         stranger.executescript(statements)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("kind", ALTERED)
 def test_verify_finds_what_was_altered_and_nothing_is_written_to_it(filed: Path, kind: str) -> None:
     """It belongs to no position. A run stops before the first query is paid for."""
@@ -236,6 +237,7 @@ def test_a_file_of_an_earlier_format_is_read_as_it_is_and_brought_up_to_date_whe
     require_up_to_date(filed, N_FILED + 1)
 
 
+@pytest.mark.no_cover
 @of_each_earlier_format
 def test_a_file_is_brought_up_to_date_whole_or_not_at_all(filed: Path, made: str) -> None:
     """Whoever is killed meanwhile leaves it as it was, and the next one begins anew."""

@@ -26,6 +26,7 @@ def ids(ballots: tuple[Ballot, ...]) -> list[str]:
     return [each.pairing.battle_id for each in ballots]
 
 
+@pytest.mark.no_cover
 def test_the_order_and_the_sides_follow_from_the_seed_alone() -> None:
     """Whoever votes, and whenever, is put the same pairs on the same sides."""
     few, all_ = known(*history(cup(20))[:-20]), known(*history(cup(20)))

@@ -147,6 +147,7 @@ def test_where_a_tie_is_an_outcome_verdicts_that_differ_are_two_battles() -> Non
     assert played.weight.tolist() == [1.0, 1.0, 1.0, *[0.5] * 7]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("ties", ["half", "davidson"])
 @given(seed=st.integers(0, 999))
 def test_ratings_are_those_of_every_order_as_a_game(ties: TieModel, seed: int) -> None:

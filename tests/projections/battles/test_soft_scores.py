@@ -160,6 +160,7 @@ def test_neither_the_sides_nor_the_unit_of_marks_matter(seed: int, stretch: floa
     assert again.error * stretch == pytest.approx(found.error, rel=1e-6)
 
 
+@pytest.mark.no_cover
 def test_the_true_temperature_is_found_within_its_standard_error() -> None:
     """Two times of three within one, nineteen of twenty within two: else it misleads.
 

@@ -149,6 +149,7 @@ def false_alarms(n: int) -> float:
     return float(np.mean([bool(sampling_of(x.voted_on(x.sample())).doubts) for x in found]))
 
 
+@pytest.mark.no_cover
 def test_a_random_sample_is_seldom_called_none() -> None:
     """Whoever voted on what was drawn would learn to overlook the warning."""
     assert false_alarms(10) <= 0.1
@@ -182,6 +183,7 @@ def sampled(voted: VotedBattles) -> VoteSampling:
     return found
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("design", "doubt"),
     [(first_prompts, "prompts"), (one_pair, "entrants"), (close, "outcomes")],
@@ -195,6 +197,7 @@ def test_a_planted_choice_is_noticed_and_named(design: object, doubt: str) -> No
         assert doubt in sampling_of(drawn.voted_on(design(drawn))).doubts
 
 
+@pytest.mark.no_cover
 def test_what_is_told_of_a_choice_is_its_numbers() -> None:
     """Whoever reads the warning looks for where votes are missing."""
     drawn = Judged(1)
@@ -221,6 +224,7 @@ def test_prompts_that_come_early_are_noticed_where_each_has_one_battle() -> None
     assert sampled(VotedBattles(judged, human, n_votes, 0)).doubts == ("prompts",)
 
 
+@pytest.mark.no_cover
 def test_both_orders_of_a_pair_are_one_that_was_drawn() -> None:
     """Each vote is on both; counted twice, every sample would seem to be of few prompts."""
     drawn = Judged(2)
@@ -243,6 +247,7 @@ def test_both_orders_of_a_pair_are_one_that_was_drawn() -> None:
     assert sampled(twice) == sampled(once)
 
 
+@pytest.mark.no_cover
 def test_votes_on_everything_leave_nothing_to_doubt() -> None:
     """There was no choice."""
     drawn = Judged(3)

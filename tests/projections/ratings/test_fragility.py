@@ -156,6 +156,7 @@ def test_battles_without_a_prompt_count_each_and_have_no_name() -> None:
     assert found.n_prompts == 5
 
 
+@pytest.mark.no_cover
 def test_davidson_turns_at_other_prompts_exactly_too() -> None:
     """Its ties are outcomes of their own."""
     davidson = replace(PLAIN, ties="davidson")
@@ -163,6 +164,7 @@ def test_davidson_turns_at_other_prompts_exactly_too() -> None:
         assert_exact(fragility("wit", battles, davidson), battles, davidson)
 
 
+@pytest.mark.no_cover
 @given(rows=comparable())
 def test_what_decides_turns_the_gap_and_one_prompt_less_does_not(rows: list[Battle]) -> None:
     """Of any battles at all."""
@@ -174,6 +176,7 @@ def test_what_decides_turns_the_gap_and_one_prompt_less_does_not(rows: list[Batt
     assert_exact(found, battles)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("n", [1, pytest.param(200, marks=pytest.mark.nightly)])
 def test_few_more_prompts_than_a_fit_after_each_would_take(n: int) -> None:
     """To choose by influence costs at most two prompts, and mostly none."""

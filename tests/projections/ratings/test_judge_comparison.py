@@ -68,6 +68,7 @@ def holds(row: JudgeShiftRow, true: float) -> bool:
     return row.ci95_low <= true <= row.ci95_high
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("n", [BY_DAY, pytest.param(BY_NIGHT, marks=pytest.mark.nightly)])
 def test_planted_shifts_are_within_their_intervals(n: int) -> None:
     """In 93 to 97 of 100 worlds, with 60 prompts each; by day in most of a few."""
@@ -81,6 +82,7 @@ def test_planted_shifts_are_within_their_intervals(n: int) -> None:
     assert 0.93 <= held <= 0.97 if n == BY_NIGHT else held >= 0.8
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("n", [2, pytest.param(BY_NIGHT, marks=pytest.mark.nightly)])
 def test_a_judge_that_differs_by_chance_alone_is_comparable(n: int) -> None:
     """In 95 of 100 worlds at least, if there are prompts enough: a judge asked twice is one."""

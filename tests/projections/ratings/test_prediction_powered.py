@@ -163,6 +163,7 @@ def test_other_models_are_not_corrected(fields: dict[str, Any]) -> None:
         rate_with_votes(election(11).voted, structs.replace(PLAIN, **fields))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("n", [12, pytest.param(200, marks=pytest.mark.nightly)])
 def test_intervals_hold_the_truth_where_the_judges_do_not(n: int) -> None:
     """And they are narrower than those of the votes alone."""

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from ledger.events.ratings import BradleyTerryParameters
@@ -69,6 +69,7 @@ def simulated(rng: np.random.Generator, beta: float, n_prompts: int) -> tuple[Ba
     return Battles.by_score(("a", "b", "c"), a, b, won.astype(float), prompt, weight), longer
 
 
+@pytest.mark.no_cover
 @given(rows=comparable(scores=SOFT), seed=SEEDS)
 def test_everybody_and_every_feature_took_what_is_expected(rows: list[Battle], seed: int) -> None:
     """That is what it means to be likeliest; the penalty takes its beta off a feature."""
@@ -87,6 +88,7 @@ def test_everybody_and_every_feature_took_what_is_expected(rows: list[Battle], s
     assert np.average(x**2, axis=0, weights=those.weight).tolist() == pytest.approx([1.0, 1.0])
 
 
+@pytest.mark.no_cover
 @given(rows=comparable(scores=SOFT), seed=SEEDS)
 def test_which_entrant_is_a_is_arbitrary(rows: list[Battle], seed: int) -> None:
     """Told the other way round, a battle has the opposite features, and is the same."""
@@ -105,6 +107,7 @@ def test_which_entrant_is_a_is_arbitrary(rows: list[Battle], seed: int) -> None:
     )
 
 
+@pytest.mark.no_cover
 @given(rows=comparable(), seed=SEEDS, scale=st.floats(1e-3, 1e3))
 def test_the_unit_of_a_feature_changes_its_deviation_alone(
     rows: list[Battle], seed: int, scale: float
@@ -126,6 +129,7 @@ def test_the_unit_of_a_feature_changes_its_deviation_alone(
         [{}, {"unit": "battles", "level": 0.8}, {"prior_sd": 100.0}, {"anchor": "amy"}]
     ),
 )
+@example(rows=RING, fields={"unit": "battles"})
 def test_no_features_make_plain_bradley_terry(
     rows: list[Battle], fields: dict[str, object]
 ) -> None:
@@ -142,6 +146,7 @@ def test_no_features_make_plain_bradley_terry(
         assert getattr(found.ratings, name) == expected
 
 
+@pytest.mark.no_cover
 @given(rows=any_battles(scores=st.sampled_from((0.0, 0.25, 0.5, 1.0))))
 def test_nobody_is_rated_who_would_not_be_without_features(rows: list[Battle]) -> None:
     """An undefeated entrant has no finite strength, however it writes."""
@@ -156,6 +161,7 @@ def test_nobody_is_rated_who_would_not_be_without_features(rows: list[Battle]) -
     assert [row.reason for row in found.rows()] == [row.reason for row in plain.rows()]
 
 
+@pytest.mark.no_cover
 @given(rows=comparable(), seed=SEEDS)
 def test_islands_share_what_a_feature_wins(rows: list[Battle], seed: int) -> None:
     """Two islands where the same happened, each told half, are as one told whole."""

@@ -21,8 +21,9 @@ from projections.tournament.estimate import (
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, build_query
+from tests.support.builders.batches import planned_batch
 from tests.support.builders.events import instructions, judge, known, opened, prompt, rubric
-from tests.support.builders.money import paid, paid_in_vain, planned_at_cost
+from tests.support.builders.money import paid, paid_in_vain
 from tests.support.builders.worlds import RUBRICS, answered, matches_of
 
 OPUS = judge("opus", provider="anthropic", model="claude-opus-5-5")
@@ -157,7 +158,7 @@ def test_hits_in_batches_are_another_share() -> None:
         Usage(n_input=100, n_output=9, n_cache_write_5m=900),
     )
     events = (
-        planned_at_cost(first.query_key),
+        planned_batch(first.query_key, by=OPUS),
         paid(first.query_key, written),
         paid(second.query_key, read),
     )

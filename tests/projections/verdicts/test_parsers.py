@@ -457,6 +457,7 @@ def test_without_a_letter_for_it_there_is_no_verdict(reply: str) -> None:
     assert parse_json_verdict(reply) is None
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("reply", LONG_VERDICTS, ids=range(len(LONG_VERDICTS)))
 def test_a_hundred_kilobytes_are_read_at_once(reply: str) -> None:
     """A judge that loops fills its whole reply, and must not stop the run."""

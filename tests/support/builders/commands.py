@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from msgspec.structs import replace
 
 from commands.decisions.commands import OpenTournament, RecordResponse
 from commands.decisions.recorder import Recorder
@@ -27,6 +28,7 @@ from projections.tournament.remaining import OpenQuery
 from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.events import judge, opened, valid
+from tests.support.builders.money import put
 from tests.support.scripted import ScriptedGenerator, ScriptedJudge
 
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
@@ -56,21 +58,8 @@ def submitted(
     query: OpenQuery, *, attempt: int = 1, batch_key: Digest | None = None
 ) -> JudgeQuerySubmitted:
     """Return the event that puts a query to the judge."""
-    pairing = query.match.pairing
-    return JudgeQuerySubmitted(
-        query_key=query.asked.query_key,
-        judge=JUDGE.judge_id,
-        dimension=pairing.rubric.dimension,
-        prompt_id=pairing.prompt.prompt_id,
-        entrant_a=pairing.a.entrant.entrant_id,
-        entrant_b=pairing.b.entrant.entrant_id,
-        order=query.asked.order,
-        rubric_digest=pairing.rubric.digest,
-        response_a=pairing.a.response_key,
-        response_b=pairing.b.response_key,
-        attempt=attempt,
-        batch_key=batch_key,
-    )
+    event = put(query.match, query.asked, by=JUDGE.judge_id, attempt=attempt)
+    return replace(event, batch_key=batch_key)
 
 
 def failed(query_key: Digest, *, attempt: int = 1, **fields: object) -> JudgeQueryFailed:

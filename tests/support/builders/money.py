@@ -12,14 +12,12 @@ from commands.spending.price_table import price_table
 from commands.spending.pricing import Pricing, TokenPricing
 from ledger.events.judging import (
     FailureReason,
-    JudgeBatchPlanned,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     VerdictReceived,
-    batch_key,
 )
 from ledger.events.money import Price, Usage
-from ledger.events.registration import JudgeSettings, Reference
+from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, digest_of
@@ -29,7 +27,7 @@ from projections.tournament.remaining import AskingRules, OpenQuery, open_querie
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batches import DEAR
-from tests.support.builders.events import NOON, STREAM, judge, opened, prompt, verdict
+from tests.support.builders.events import judge, opened, prompt, verdict
 from tests.support.builders.worlds import RUBRICS, answered, everything, failure
 from tests.support.specification import after
 
@@ -115,20 +113,6 @@ def put(
         response_a=pairing.a.response_key,
         response_b=pairing.b.response_key,
         attempt=attempt,
-    )
-
-
-def planned_at_cost(*queries: Digest) -> JudgeBatchPlanned:
-    """Return the plan of a batch."""
-    return JudgeBatchPlanned(
-        batch_key=batch_key(STREAM, 1, queries),
-        number=1,
-        judge=Reference(label="opus", digest=digest_of("opus")),
-        queries=queries,
-        expected_usd=None,
-        worst_usd=None,
-        cap_usd=None,
-        planned_at=NOON,
     )
 
 

@@ -2,25 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Final
 
-import torch
-
-from commands.backends.huggingface.local import Load, LocalModels, load_entrant
-from commands.backends.weights.loaded import LoadedWeights
+from commands.backends.huggingface.local import Load, LocalModels
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
-from ledger.events.registration import Entrant
+from tests.support.weights.loads import kept
 
 PROMPTS: Final = ["dose " * (1 + 5 * n % 16) + "?" for n in range(8)]
 WIDEST: Final = 110  # tokens: none of them is wider with its new tokens
 ENOUGH: Final = len(PROMPTS) * WIDEST  # for all tasks of a test at once
-
-
-@lru_cache(maxsize=2)
-def kept(entrant: Entrant, device: torch.device) -> LoadedWeights:
-    """Load an entrant, unless it is one of the last two: a load takes as long as an answer."""
-    return load_entrant(entrant, device)
 
 
 def results(

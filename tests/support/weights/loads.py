@@ -1,7 +1,9 @@
 """Loaders of weights that are changed, watched, too large, or say a text by heart."""
 
+import copy
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final
 
 import torch
 from transformers import (
@@ -12,13 +14,33 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from commands.backends.huggingface.local import Load
+from commands.backends.huggingface.local import Load, load_entrant
+from commands.backends.loads import load_key
 from commands.backends.weights.loaded import LoadedWeights, load_weights
 from ledger.events.registration import Entrant
 
 TILDE = 5 + ord("~") - ord("!")  # its token: the alphabet stands behind the special ones
 
 IsTooMuch = Callable[[torch.Tensor, object], bool]  # of (R, S) tokens and a cache
+
+_KEPT: Final[dict[Hashable, LoadedWeights]] = {}
+
+
+def kept(entrant: Entrant, device: torch.device) -> LoadedWeights:
+    """Load an entrant, unless its files are loaded already: that takes as long as an answer."""
+    key = load_key(entrant), device
+    if key not in _KEPT:  # copied, as all copies lie alike in memory: to the last bit they agree
+        _KEPT[key] = _copied(load_entrant(entrant, device))
+    return _KEPT[key]
+
+
+def kept_copy(entrant: Entrant, device: torch.device) -> LoadedWeights:
+    """Return what may be changed of it."""
+    return _copied(kept(entrant, device))
+
+
+def _copied(loaded: LoadedWeights) -> LoadedWeights:
+    return loaded._replace(model=copy.deepcopy(loaded.model))
 
 
 def model_of(loaded: LoadedWeights) -> PreTrainedModel:
@@ -31,7 +53,7 @@ def changed(change: Callable[[PreTrainedModel], object]) -> Load:
     """Return a loader of weights that are changed once they are loaded."""
 
     def load(entrant: Entrant, device: torch.device) -> LoadedWeights:
-        loaded = load_weights(entrant, device)
+        loaded = kept_copy(entrant, device)
         change(model_of(loaded))
         return loaded
 
@@ -40,9 +62,7 @@ def changed(change: Callable[[PreTrainedModel], object]) -> Load:
 
 def ending_at(*end_ids: int) -> Load:
     """Return a loader of weights whose answers end at these tokens alone."""
-    return lambda entrant, device: load_weights(entrant, device)._replace(
-        end_ids=frozenset(end_ids)
-    )
+    return lambda entrant, device: kept(entrant, device)._replace(end_ids=frozenset(end_ids))
 
 
 def noting_alive(n_alive: list[int]) -> Load:

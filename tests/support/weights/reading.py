@@ -6,9 +6,10 @@ from dataclasses import replace
 import torch
 from transformers import PreTrainedModel
 
-from commands.backends.huggingface.local import Load, LocalModels, load_entrant
+from commands.backends.huggingface.local import Load, LocalModels
 from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from ledger.events.registration import Entrant
+from tests.support.weights.loads import kept
 
 ENOUGH = 16 * 160  # tokens, for all passages of a test at once
 
@@ -21,7 +22,7 @@ def passages_of(
 
 
 def results(
-    passages: Sequence[Continuation], batch_tokens: int | None = ENOUGH, load: Load = load_entrant
+    passages: Sequence[Continuation], batch_tokens: int | None = ENOUGH, load: Load = kept
 ) -> list[ContinuationLikelihood | LikelihoodFailure]:
     """Return what a new reader makes of passages, in their order."""
     reader = LocalModels(batch_tokens, device="cpu", load=load)
@@ -32,7 +33,7 @@ def results(
 
 
 def readings(
-    passages: Sequence[Continuation], batch_tokens: int | None = ENOUGH, load: Load = load_entrant
+    passages: Sequence[Continuation], batch_tokens: int | None = ENOUGH, load: Load = kept
 ) -> list[ContinuationLikelihood]:
     """Return them where every passage is read."""
     made = results(passages, batch_tokens, load)

@@ -10,13 +10,13 @@ from itertools import count
 import pytest
 import torch
 
-from commands.backends.huggingface.local import load_entrant
 from commands.backends.weights.loaded import LoadedWeights
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics
 from tests.support.weights.generating import answers, results
 from tests.support.weights.hydra import HydraFiles, adapter, hydra_entrant
+from tests.support.weights.loads import kept, kept_copy
 
 PROMPTS = ["dose " * (1 + 5 * n % 8) + "?" for n in range(8)]
 N = len(PROMPTS)
@@ -67,7 +67,7 @@ def test_four_entrants_answer_by_three_loads(
 
     def load(one: Entrant, device: torch.device) -> LoadedWeights:
         loads.append(one.entrant_id)
-        return load_entrant(one, device)
+        return kept(one, device)
 
     made = answers([task for each in roster for task in tasks(each, PROMPTS)], load=load)
 
@@ -154,7 +154,7 @@ def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
             raise torch.OutOfMemoryError
 
     def load(entrant: Entrant, device: torch.device) -> LoadedWeights:
-        loaded = load_entrant(entrant, device)
+        loaded = kept_copy(entrant, device)
         loaded.model.embeddings.register_forward_pre_hook(refuse_wide_batches)
         return loaded
 
@@ -180,7 +180,7 @@ def test_rows_that_take_the_places_of_others_say_what_they_say_alone(
             raise torch.OutOfMemoryError
 
     def load(entrant: Entrant, device: torch.device) -> LoadedWeights:
-        loaded = load_entrant(entrant, device)
+        loaded = kept_copy(entrant, device)
         loaded.model.embeddings.register_forward_pre_hook(pass_or_refuse)
         return loaded
 
@@ -201,7 +201,7 @@ def test_a_broken_head_fails_who_it_decides_for_and_no_other(
     broken = told(sound[0]).draft_head_idx
 
     def load(entrant: Entrant, device: torch.device) -> LoadedWeights:
-        loaded = load_entrant(entrant, device)
+        loaded = kept_copy(entrant, device)
         weight = loaded.model.head_layers[0].mlp.mlps[broken].get_parameter("up_proj.weight")
         weight.data[0] = math.nan
         return loaded

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -44,12 +45,18 @@ Load = Callable[..., LoadedWeights]
 NAME: Final = "judge-7b"  # a folder of the Hub's cache is called by its commit
 
 
+@cache
+def kept(folder: Path, device: torch.device, *, dtype: str) -> LoadedWeights:
+    """Load a folder once."""
+    return load_folder(folder, device, dtype=dtype)
+
+
 def judge_on(
     folder: Path,
     *,
     batch_tokens: int = 10_000,
     max_tokens: int = MAX_TOKENS,
-    load: Load = load_folder,
+    load: Load = kept,
 ) -> HfJudge:
     """Return a judge in float32 on the CPU."""
     return HfJudge(

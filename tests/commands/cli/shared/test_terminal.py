@@ -12,7 +12,7 @@ from rich.console import Console
 
 from commands.cli.app import INTERRUPTED
 from commands.cli.shared.terminal import progress_bars, progress_on_stderr
-from tests.providers.anthropic.process import FakeProcess
+from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.builders.commands import lay_out
 from tests.support.command_line import paid
@@ -52,9 +52,9 @@ prices = "prices.toml"
 
 
 @pytest.fixture
-def fake() -> Iterator[FakeProcess]:
+def fake() -> Iterator[FakeAnthropic]:
     """Give a provider whose batches end at the first look."""
-    with FakeProcess() as fake:
+    with paid.provider() as fake:
         yield fake
 
 
@@ -99,7 +99,7 @@ def question_of(done: Answered) -> str:
     ids=["yes", "no", "Ctrl-D", "Ctrl-C"],
 )
 def test_at_a_terminal_the_dollars_are_in_the_question(
-    folder: Path, fake: FakeProcess, answer: bytes, code: int, n_paid: int
+    folder: Path, fake: FakeAnthropic, answer: bytes, code: int, n_paid: int
 ) -> None:
     """Whoever agrees knows to what, and every way to say no has the exit code that is promised."""
     words = ("apply", "judge", "--max-usd", "5")

@@ -57,6 +57,7 @@ def steps(path: Path, query: str) -> int:
     return len(taken)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("what", JOINS)
 def test_a_join_takes_as_long_as_its_views_together(what: str, files: tuple[Path, Path]) -> None:
     """Four times as many pairs take some four times as long; sixteen, if each meets each."""

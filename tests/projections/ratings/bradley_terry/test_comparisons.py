@@ -130,6 +130,7 @@ def test_among_equals_somebody_is_ranked_in_one_board_of_twenty(
     assert 0.01 <= ranked <= 0.1
 
 
+@pytest.mark.no_cover
 def test_a_pair_is_sure_where_its_adjusted_p_is_small() -> None:
     """The table of pairs and the ranks say the same."""
     for board in equal_boards(10, 6, 30):

@@ -97,6 +97,7 @@ def test_the_scores_of_battles_add_up_to_the_gradient(
     assert information == pytest.approx(expected.information[0], abs=1e-9)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("kind", [BradleyTerry, Davidson])
 @pytest.mark.parametrize("prior", [False, True])
 @given(rows=any_battles(min_size=1), data=st.data())

@@ -77,6 +77,7 @@ def test_a_single_dimension_is_rated_as_it_is(fields: dict[str, object]) -> None
     assert ranks(found).low.tolist() == ranks(plain).low.tolist()
 
 
+@pytest.mark.no_cover
 @given(rows=any_battles(), weight=st.floats(0.1, 10))
 def test_dimensions_that_always_agree_are_as_one(rows: list[Battle], weight: float) -> None:
     """Asking the same twice tells nothing new; counted as independent, it would seem to."""
@@ -96,6 +97,7 @@ def copied(rows: list[Battle]) -> list[Battle]:
     return [row._replace(prompt=f"{n} {row.prompt}") for n in range(6) for row in rows]
 
 
+@pytest.mark.no_cover
 @given(rows=comparable(), others=comparable())
 def test_dimensions_without_a_common_prompt_are_independent(
     rows: list[Battle], others: list[Battle]

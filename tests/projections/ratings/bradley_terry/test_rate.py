@@ -39,6 +39,7 @@ def points(strengths: NDArray[np.float64]) -> list[float]:
     return [*(1000 + ELO * (strengths - strengths.mean()))]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("ties", "engine"), [("half", "bradley_terry"), ("davidson", "newman")])
 def test_ratings_are_those_of_evalica(ties: TieModel, engine: str) -> None:
     """It goes another way, fixed points; Newman's model of ties is Davidson's with nu = 2 v."""
@@ -87,6 +88,7 @@ def test_everybody_took_what_is_expected(rows: list[Battle]) -> None:
     assert mean == pytest.approx(1000.0)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("ties", get_args(TieModel))
 @given(rows=any_battles(), data=st.data())
 def test_order_and_sides_of_battles_change_nothing(
@@ -109,6 +111,7 @@ def test_order_and_sides_of_battles_change_nothing(
     assert after.upper == pytest.approx(before.upper, abs=ROOT, nan_ok=True)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("ties", get_args(TieModel))
 @given(rows=any_battles(), data=st.data())
 def test_renaming_entrants_changes_no_rating(
@@ -130,6 +133,7 @@ def test_renaming_entrants_changes_no_rating(
         assert twin.high == (row.high and pytest.approx(row.high, abs=ROOT))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("ties", get_args(TieModel))
 @given(rows=comparable())
 def test_twice_the_data_is_as_sure_as_the_root_of_two(ties: TieModel, rows: list[Battle]) -> None:

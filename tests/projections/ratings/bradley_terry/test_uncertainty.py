@@ -42,6 +42,7 @@ def draws_of(likelihood: Likelihood, kind: Bootstrap, *, resamples: int = 2000) 
     return np.asarray(draws - draws.mean(axis=1, keepdims=True))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("kind", ["bayesian", "multinomial"])
 @pytest.mark.parametrize("unit", ["prompts", "battles"])
 @pytest.mark.parametrize("model", [BradleyTerry(3), Davidson(3)])

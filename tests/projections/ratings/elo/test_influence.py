@@ -20,6 +20,7 @@ def errors(battles: Battles, k: float, n_prompts: int | None = None) -> Floats:
     return np.sqrt(variances(battles, rated.traces, k=k, n_prompts=n))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("k", [0.5, pytest.param(4.0, marks=pytest.mark.nightly), 32.0])
 def test_the_bootstrap_finds_the_same(k: float) -> None:
     """Before ratings have settled, as under a small K, and where they scatter, as under a large."""
@@ -34,6 +35,7 @@ def test_the_bootstrap_finds_the_same(k: float) -> None:
     assert ratio.mean(axis=0) == pytest.approx(1.0, abs=0.06)
 
 
+@pytest.mark.no_cover
 def test_two_entrants_differ_by_the_odds_of_their_share() -> None:
     """By hand: 60 of 100 prompts; the share's error over p (1 - p), of which each takes half."""
     battles = in_columns(Battle("A", "B", float(n < 60), n) for n in range(100))
@@ -87,6 +89,7 @@ def test_groups_that_never_met_do_not_move_each_other() -> None:
     assert both[:2] == pytest.approx(alone, rel=0.02)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("k", [16.0, 100.0])
 def test_ratings_end_where_they_do_though_the_beginning_was_left_out(k: float) -> None:
     """A tenth of the battles decides to the sixth digit; nothing is lost but time."""
@@ -114,6 +117,7 @@ def test_every_k_is_rated_as_if_it_were_alone_though_each_remembers_as_much_as_i
         assert alone.traces.tobytes() == together[k].traces.tobytes()
 
 
+@pytest.mark.no_cover
 def test_the_ends_of_orders_are_as_random_as_whole_orders() -> None:
     """They are other orders, and the ratings the same but for that."""
     [battles] = draw_tournaments(1, n_prompts=1_500)

@@ -67,6 +67,7 @@ def test_skill_is_how_much_further_apart_a_judge_sees_entrants() -> None:
     assert fit.bonuses == ()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("seed", range(5))
 def test_everybody_and_every_judge_took_what_is_expected(seed: int) -> None:
     """At the maximum: neither a bonus nor a skill could explain more."""
@@ -98,6 +99,7 @@ def _strengths(pairs: JudgedPairs, skills: Floats, bonus: Floats) -> Floats:
     return theta
 
 
+@pytest.mark.no_cover
 def test_planted_skills_and_bonuses_are_found() -> None:
     """In nine in ten of twenty intervals at least."""
     jurors = (Juror("owl", own=0.4), *JURY[1:])

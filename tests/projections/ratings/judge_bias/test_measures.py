@@ -300,6 +300,7 @@ def test_a_planted_preference_for_a_slot_is_found(says_a: float) -> None:
     assert len(held) >= 18
 
 
+@pytest.mark.no_cover
 def test_a_planted_preference_for_length_is_found() -> None:
     """Beside strengths: the longest are the weakest here."""
     held = 0

@@ -20,6 +20,7 @@ def figures(
     return {judge: {each.measure: each for each in own} for judge, own in found.items()}
 
 
+@pytest.mark.no_cover
 def test_a_judge_prefers_its_own_family_beyond_what_the_others_see() -> None:
     """In nine in ten of twenty intervals at least; who has no family there has no such figure."""
     held = 0
