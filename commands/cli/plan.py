@@ -66,6 +66,7 @@ from projections.tournament.remaining import (
     responses_to_come,
 )
 from projections.tournament.rewording import edited_answers, edited_texts, rewordings
+from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
 
 ExitCodeOption = Annotated[
@@ -180,8 +181,9 @@ def judge(
         _warn_of_old_prices(pricing)
     texts = edited_texts(state, missing_responses(state, prompts))
     answers, changed = edited_answers(state, queries, chosen), rewordings(state, queries, chosen)
+    left_out = (*not_asked(state), *outside_share(state, chosen))
     selection.writer.write(
-        missing_verdicts_table(rows, cost, changed, awaited, texts, answers, not_asked(state))
+        missing_verdicts_table(rows, cost, changed, awaited, texts, answers, left_out)
     )
     tell_without_gold(state, prompts, say)
     _tell_of_kin(state, chosen)
