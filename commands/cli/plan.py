@@ -4,6 +4,7 @@ import datetime as dt
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import typer
@@ -35,6 +36,7 @@ from commands.entrants.generate import with_recorded_answers
 from commands.errors import ConfigurationError, counted, joined_names
 from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
+from commands.judging.cascades import advise_on_cascade
 from commands.judging.designs import DesignGoal, forecast_designs
 from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
@@ -182,8 +184,19 @@ def judge(
     texts = edited_texts(state, missing_responses(state, prompts))
     answers, changed = edited_answers(state, queries, chosen), rewordings(state, queries, chosen)
     left_out = (*not_asked(state), *outside_share(state, chosen))
+    cheap, book = chosen_judge(state, settings, JudgingOptions(mode)), price_book(settings, folder)
+    advice = advise_on_cascade(state, prompts, (cheap, chosen), partial(book.pricing, state=state))
     selection.writer.write(
-        missing_verdicts_table(rows, cost, changed, awaited, texts, answers, left_out)
+        missing_verdicts_table(
+            rows,
+            cost,
+            changed,
+            awaited,
+            texts,
+            answers,
+            left_out,
+            [*advice] if chosen != cheap else [],
+        )
     )
     tell_without_gold(state, prompts, say)
     _tell_of_kin(state, chosen)

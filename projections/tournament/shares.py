@@ -9,8 +9,11 @@ what intervals are clustered by.
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Final
+
+import msgspec
 
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId, digest_of
@@ -50,6 +53,18 @@ def asked_prompts(
 def _number(text: str, seed: int) -> float:
     """Draw a prompt's number, in [0, 1)."""
     return int(digest_of(["share", seed, text])[:_DIGITS], 16) / 16.0**_DIGITS
+
+
+def without_shares(tournament: Tournament) -> Tournament:
+    """Return a tournament where every judge is asked on all prompts, whatever the settings say."""
+    opening = tournament.opening
+    if opening is None or not _recorded_shares(opening.configuration):
+        return tournament
+    configured = json.loads(opening.configuration)
+    for juror in configured["jury"]:
+        juror["share"] = None
+    told = msgspec.structs.replace(opening, configuration=json.dumps(configured))
+    return replace(tournament, opening=told)
 
 
 def outside_share(tournament: Tournament, judge: JudgeSettings) -> tuple[str, ...]:
