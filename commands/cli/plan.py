@@ -31,7 +31,12 @@ from commands.cli.tables.plan import (
 )
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
-from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
+from commands.decisions.recorder import (
+    count_missing_responses,
+    count_missing_verdicts,
+    count_repeats,
+    rehearse,
+)
 from commands.entrants.generate import with_recorded_answers
 from commands.errors import ConfigurationError, counted, joined_names
 from commands.evaluating.evaluate import missing_requests, missing_samples
@@ -62,9 +67,12 @@ from projections.results.money import FRACTIONS
 from projections.tournament.folding import tournament_of
 from projections.tournament.looks import not_asked
 from projections.tournament.remaining import (
+    Repeat,
     awaited_queries,
     missing_responses,
     open_queries,
+    open_repeats,
+    repeats_of,
     responses_to_come,
 )
 from projections.tournament.rewording import edited_answers, edited_texts, rewordings
@@ -141,6 +149,7 @@ def judge(
             " judged so far.",
         ),
     ] = None,
+    repeat: options.Repeat = None,
     exit_code: ExitCodeOption = False,
 ) -> None:
     """Count the open judge queries and estimate their cost.
@@ -162,11 +171,17 @@ def judge(
         selection.writer.write_text(requests_text(previews), requests_table(previews))
         return
     rules = asking_rules(settings.judge)
+    if repeat is not None:
+        repeats = repeats_of(state, prompts, chosen)[:repeat]
+        selection.writer.write(_planned_repeats(place, state, chosen, repeats))
+        if exit_code and open_repeats(state, repeats, rules):
+            raise typer.Exit(WORK_REMAINS)
+        return
     rows = count_missing_verdicts(state, prompts, chosen, rules)
     queries = open_queries(state, prompts, chosen, rules)
     counts = count_tokens and chosen.company == "anthropic"
-    counted = counted_sample(queries, make_token_counter(chosen)) if counts else ()
-    pricing = price_book(settings, folder).pricing(chosen, state, counted=counted)
+    sample = counted_sample(queries, make_token_counter(chosen)) if counts else ()
+    pricing = price_book(settings, folder).pricing(chosen, state, counted=sample)
     if target is not None or separate is not None:
         _require_two(separate or (), [entrant.entrant_id for entrant in state.roster])
         goal = DesignGoal(target, separate)
@@ -202,6 +217,20 @@ def judge(
     _tell_of_kin(state, chosen)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
+
+
+def _planned_repeats(
+    place: Workspace, state: Tournament, judge: JudgeSettings, repeats: Sequence[Repeat]
+) -> Table:
+    """Return which repeats are open on each dimension, and what they cost."""
+    queries = open_repeats(state, repeats, asking_rules(place.settings.judge))
+    pricing = price_book(place.settings, place.folder).pricing(judge, state)
+    cost = None
+    if isinstance(pricing, TokenPricing):
+        cost = plan_cost(state, queries, pricing, cap_usd=place.settings.judge.max_usd)
+    drawn = counted(len(repeats), "query", "queries")
+    note = f"they ask {drawn} with a verdict again, drawn by the seed"
+    return missing_verdicts_table(count_repeats(state, queries), cost, not_planned=[note])
 
 
 def _require_two(names: Sequence[str], roster: Sequence[str]) -> None:
