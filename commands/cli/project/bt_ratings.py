@@ -226,7 +226,9 @@ def corrected_by_judge(
     sampled: dict[str, VoteSampling] = {}
     for dimension, group in source.settlements.items():
         battles = both_judged(group, strong.settlements[dimension], state.same_texts)
-        rated[dimension] = rate_with_votes(battles, parameters)
+        found = rate_with_votes(battles, parameters)
+        widened = found.ratings.widened(source.widening(dimension))
+        rated[dimension] = found._replace(ratings=widened)
         sampled[dimension] = sampling_of(battles, by_prompt=True)
         account = strong.columns[dimension].account
         if share_of(state, truth) is not None and not account.pending:  # drawn at random
