@@ -157,6 +157,9 @@ def judge(
     Example: tourney plan judge --target 25
     """
     selection: Selection = ctx.obj
+    if repeat is not None and any(each is not None for each in (show_prompt, target, separate)):
+        fault = "--repeat works with none of --show-prompt, --target, --separate"
+        raise ConfigurationError([fault])
     place = workspace(selection.config, selection.ledger)
     prompts = prompts_to_judge(place.opening, place.settings, mode)
     settings, folder = place.settings, place.folder

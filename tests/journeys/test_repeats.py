@@ -64,6 +64,10 @@ def test_no_more_is_asked_again_than_there_is(judged: Path) -> None:
     assert 20 < planned["n_owed"] <= n[0]["n"]
 
 
-def test_a_number_of_repeats_is_positive(judged: Path) -> None:
-    """As an option says."""
+def test_what_repeats_do_not_go_with_is_refused(judged: Path) -> None:
+    """Another table, or none of them."""
+    other = launch(judged, "plan", "judge", "--repeat", "5", "--target", "25")
+
     assert launch(judged, "apply", "judge", "--repeat", "0").returncode == 2
+    assert other.returncode == 2
+    assert "--repeat works with none of --show-prompt, --target, --separate" in other.stderr

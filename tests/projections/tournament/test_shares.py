@@ -90,7 +90,7 @@ def test_prompts_of_one_text_are_drawn_together() -> None:
     assert {f"p{int(name[1:]) ^ 1}" for name in found} == found
 
 
-def test_what_is_outside_share_is_not_planned() -> None:
+def test_what_is_outside_the_share_is_not_planned() -> None:
     """Neither an account nor a plan of the strong judge counts it; the cheap one has all."""
     tournament = known(*answered(cascade(0.4, questions(20))))
     bank, n = everything(tournament), len(drawn(tournament))
