@@ -16,7 +16,12 @@ from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import queries_to
 from projections.tournament.remaining import ANY_QUESTION, open_queries, progress
 from projections.tournament.settlement import settle
-from projections.tournament.shares import asked_prompts, outside_share, share_of
+from projections.tournament.shares import (
+    asked_prompts,
+    outside_share,
+    share_of,
+    without_shares,
+)
 from projections.tournament.state import Tournament
 from tests.support.builders.events import judge, known, opened, prompt
 from tests.support.builders.worlds import A, answered, everything, heard
@@ -117,6 +122,17 @@ def test_without_a_share_every_prompt_is_asked(share: float | None) -> None:
     assert drawn(tournament) == everything(tournament)
     assert share_of(tournament, STRONG) == share
     assert share_of(Tournament(tournament.stream), STRONG) is None
+
+
+def test_a_share_can_be_left_out_of_account() -> None:
+    """As where it is asked what a judge said anywhere; nothing else changes."""
+    tournament = known(*cascade(0.4, questions(20)))
+    whole = without_shares(tournament)
+
+    assert drawn(whole) == everything(tournament)
+    assert without_shares(whole) is whole
+    assert (whole.bank, whole.panel) == (tournament.bank, tournament.panel)
+    assert without_shares(Tournament(tournament.stream)) == Tournament(tournament.stream)
 
 
 def test_a_majority_is_planned_where_two_judges_are_asked() -> None:
