@@ -78,9 +78,11 @@ def advise_on_cascade(
     ratio = cost / full if cost is not None and full else None
     if share_of(state, strong) is None and (ratio is None or ratio >= BUDGET):
         return
-    settled = [by_dimension(evidence, settle(evidence, prompts, judge)) for judge in judges]
+    by_cheap, by_strong = (
+        by_dimension(evidence, settle(evidence, prompts, judge)) for judge in judges
+    )
     for dimension in (rubric.dimension for rubric in state.dimensions):
-        battles = both_judged(*(groups[dimension] for groups in settled), evidence.same_texts)
+        battles = both_judged(by_cheap[dimension], by_strong[dimension], evidence.same_texts)
         advice = CascadeAdvice(dimension, cheap.judge_id, strong.judge_id, None)
         if ratio is None:
             yield advice._replace(why="it has no price, or the other judge has none")

@@ -79,7 +79,8 @@ class JudgeTask:
     def queries_in(self, state: Tournament) -> Iterator[JudgeQuery]:
         """Yield all its queries, open or not."""
         yield from queries_to(state, self.prompts, self.judge)
-        yield from (each.asked for each in (*self.answers, *self.repeats))
+        yield from (each.asked for each in self.answers)
+        yield from (each.asked for each in self.repeats)
 
     def keys_in(self, state: Tournament) -> Iterator[Digest]:
         """Yield the keys of all its queries, open or not."""

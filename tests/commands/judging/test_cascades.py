@@ -1,7 +1,7 @@
 """Whether a strong judge is better asked on a share of the prompts, beside a cheap one on all."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -12,30 +12,12 @@ from commands.judging.cascades import CascadeAdvice, advise_on_cascade
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.registration import JudgeSettings, TournamentOpened
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.events import entrant, judge, known, opened, prompt
+from tests.support.builders.money import FlatRate
 from tests.support.builders.worlds import TIE, A, B, Said, answered, everything, heard
 
 CHEAP, STRONG = judge("cheap", model="a"), judge("strong", model="b")
 N_PROMPTS = 24
-
-
-class At:
-    """What a query to a judge costs; None: unknown."""
-
-    def __init__(self, usd: float | None) -> None:
-        """Keep the price of a query."""
-        self._usd = usd
-
-    def expected_usd(self, queries: Sequence[JudgeQuery]) -> float | None:
-        """Return as much for each."""
-        return None if self._usd is None else self._usd * len(queries)
-
-    worst_usd = expected_usd
-
-    def caches(self, _: JudgeQuery) -> bool:
-        """Return False."""
-        return False
 
 
 @cache
@@ -68,7 +50,7 @@ def advice(
     state: Tournament, cheap: float | None = 0.01, strong: float | None = 1.0
 ) -> list[CascadeAdvice]:
     """Return the advice where a query costs so much."""
-    prices: dict[JudgeSettings, Pricing] = {CHEAP: At(cheap), STRONG: At(strong)}
+    prices: dict[JudgeSettings, Pricing] = {CHEAP: FlatRate(cheap), STRONG: FlatRate(strong)}
     pricing_of: Callable[[JudgeSettings], Pricing] = prices.__getitem__
     return [*advise_on_cascade(state, everything(state), (CHEAP, STRONG), pricing_of)]
 

@@ -515,7 +515,8 @@ def test_an_answer_is_open_until_it_has_a_score() -> None:
 
 def test_repeats_are_a_random_sample_of_the_queries_with_a_verdict() -> None:
     """Which a larger number adds to; another seed draws another."""
-    events = history(cup(4), *["a"] * 9)
+    fates: list[Fate] = ["a"] * 9
+    events = history(cup(4), *fates)
     tournament, bank = known(*events), everything(known(*events))
     opening = tournament.opening
     assert opening is not None

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ledger.events.registration import JudgeSettings, TournamentOpened
 from ledger.events.registry import Event
-from ledger.identity import PromptId, digest_of
+from ledger.identity import Dimension, PromptId, digest_of
 from projections.reliability.agreement import agreement
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import queries_to
@@ -98,11 +98,9 @@ def test_prompts_of_one_text_are_drawn_together() -> None:
 def test_what_is_outside_the_share_is_not_planned() -> None:
     """Neither an account nor a plan of the strong judge counts it; the cheap one has all."""
     tournament = known(*answered(cascade(0.4, questions(20))))
-    bank, n = everything(tournament), len(drawn(tournament))
+    bank, n, on = everything(tournament), len(drawn(tournament)), Dimension("factuality")
 
-    accounts = {
-        by: dict(progress(tournament, bank, by).accounts)["factuality"] for by in (CHEAP, STRONG)
-    }
+    accounts = {by: dict(progress(tournament, bank, by).accounts)[on] for by in (CHEAP, STRONG)}
 
     assert 0 < n < 20
     assert (accounts[CHEAP].planned, accounts[STRONG].planned) == (20, n)
