@@ -188,7 +188,8 @@ class ConsistencyCheck:
             case judging.JudgeQuerySubmitted() | judging.ScoreQuerySubmitted():
                 self._asked[event.query_key] = event.query_key
                 self._scores.note(event)
-                return _faults_of_citing(event.batch_key, self._submitted, "submitted")
+                faults = _faults_of_citing(event.batch_key, self._submitted, "submitted")
+                return [*faults, *self._faults_of_repeat(event)]
             case judging.PairReconciled():
                 return self._faults_of_outcome(event, stream)
             case ResponseGenerated():
@@ -216,6 +217,14 @@ class ConsistencyCheck:
             return [_PAID_TWICE]
         generated.add(event.response_key)
         return []
+
+    def _faults_of_repeat(self, event: judging.QuerySubmitted) -> Iterator[str]:
+        if not isinstance(event, judging.JudgeQuerySubmitted) or not event.repeats:
+            return
+        if event.repeats not in self._asked:
+            yield f"it repeats query {event.repeats[:12]}, which was not submitted before it"
+        if event.query_key != judging.repeat_key(event.repeats):
+            yield f"its key is not that of a repeat of query {event.repeats[:12]}"
 
     def _faults_of_answer(self, query_key: Digest) -> list[str]:
         if query_key in self._asked:

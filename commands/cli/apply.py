@@ -20,9 +20,11 @@ from commands.entrants.generate import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.evaluate import CODE_CHANGED, EvaluationCounts
 from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
+from commands.judging.judge import JudgingSummary
 from commands.judging.scoring import Scoring, require_judges, score_with_consent
 from commands.judging.session import (
     JudgingOptions,
+    JudgingPlan,
     judge_with_consent,
     plan_judging,
     require_none_in_flight,
@@ -35,6 +37,7 @@ from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from ledger.events.responses import ResponseFailureReason
 from projections.tournament.looks import prompts_so_far
 from projections.tournament.remaining import n_waiting_pairs, progress, response_counts
+from projections.tournament.state import Tournament
 
 Retry = Annotated[
     str | None,
@@ -105,6 +108,7 @@ def judge(
     max_usd: options.MaxUsd = None,
     no_wait: options.NoWait = False,
     retry: Retry = None,
+    repeat: options.Repeat = None,
     limit: options.AskingLimit = None,
     allow_gaps: options.AllowGaps = False,
     config: options.Config = DEFAULT_CONFIG,
@@ -119,7 +123,9 @@ def judge(
     settings, folder = place.settings, place.folder
     prompts = prompts_to_judge(place.opening, settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
-    how = JudgingOptions(mode, judge, waits=not no_wait, retry=reasons, spending=spending)
+    how = JudgingOptions(
+        mode, judge, waits=not no_wait, retry=reasons, repeat=repeat, spending=spending
+    )
     with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
         plan = plan_judging(recorder, settings, folder, prompts, how, talk)
@@ -127,6 +133,9 @@ def judge(
         state = recorder.state
         accounts = progress(state, prompts, plan.judge).accounts
         n_waiting = n_waiting_pairs(state, prompts_so_far(state, prompts), plan.judge)
+    if repeat is not None:
+        _tell_repeated(state, plan, done, allow_gaps=allow_gaps)
+        return
     say(
         f"{done.n_open} queries were open: {done.n_verdicts} answered with a verdict,"
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"
@@ -146,6 +155,20 @@ def judge(
         )
     if gaps and not allow_gaps:
         raise DoneWithGaps("; ".join(gaps))
+
+
+def _tell_repeated(
+    state: Tournament, plan: JudgingPlan, done: JudgingSummary, *, allow_gaps: bool
+) -> None:
+    """Say what became of repeats, and where to see how many verdicts changed."""
+    say(
+        f"{counted(done.n_open, 'repeat was', 'repeats were')} open of"
+        f" {len(plan.task.repeats)}: {done.n_verdicts} answered with a verdict, {done.n_failed}"
+        f" without; see `tourney project bias --judge {plan.judge.judge_id}`"
+    )
+    require_none_in_flight(state, plan.task)
+    if done.n_failed and not allow_gaps:
+        raise DoneWithGaps(f"{counted(done.n_failed, 'repeat')} got no verdict")
 
 
 def failure_reasons(said: str | None) -> frozenset[FailureReason]:

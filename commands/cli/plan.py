@@ -4,6 +4,7 @@ import datetime as dt
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import typer
@@ -30,11 +31,17 @@ from commands.cli.tables.plan import (
 )
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
-from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
+from commands.decisions.recorder import (
+    count_missing_responses,
+    count_missing_verdicts,
+    count_repeats,
+    rehearse,
+)
 from commands.entrants.generate import with_recorded_answers
 from commands.errors import ConfigurationError, counted, joined_names
 from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
+from commands.judging.cascades import advise_on_cascade
 from commands.judging.designs import DesignGoal, forecast_designs
 from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
@@ -60,12 +67,16 @@ from projections.results.money import FRACTIONS
 from projections.tournament.folding import tournament_of
 from projections.tournament.looks import not_asked
 from projections.tournament.remaining import (
+    Repeat,
     awaited_queries,
     missing_responses,
     open_queries,
+    open_repeats,
+    repeats_of,
     responses_to_come,
 )
 from projections.tournament.rewording import edited_answers, edited_texts, rewordings
+from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
 
 ExitCodeOption = Annotated[
@@ -138,6 +149,7 @@ def judge(
             " judged so far.",
         ),
     ] = None,
+    repeat: options.Repeat = None,
     exit_code: ExitCodeOption = False,
 ) -> None:
     """Count the open judge queries and estimate their cost.
@@ -145,6 +157,9 @@ def judge(
     Example: tourney plan judge --target 25
     """
     selection: Selection = ctx.obj
+    if repeat is not None and any(each is not None for each in (show_prompt, target, separate)):
+        fault = "--repeat works with none of --show-prompt, --target, --separate"
+        raise ConfigurationError([fault])
     place = workspace(selection.config, selection.ledger)
     prompts = prompts_to_judge(place.opening, place.settings, mode)
     settings, folder = place.settings, place.folder
@@ -159,11 +174,17 @@ def judge(
         selection.writer.write_text(requests_text(previews), requests_table(previews))
         return
     rules = asking_rules(settings.judge)
+    if repeat is not None:
+        repeats = repeats_of(state, prompts, chosen)[:repeat]
+        selection.writer.write(_planned_repeats(place, state, chosen, repeats))
+        if exit_code and open_repeats(state, repeats, rules):
+            raise typer.Exit(WORK_REMAINS)
+        return
     rows = count_missing_verdicts(state, prompts, chosen, rules)
     queries = open_queries(state, prompts, chosen, rules)
     counts = count_tokens and chosen.company == "anthropic"
-    counted = counted_sample(queries, make_token_counter(chosen)) if counts else ()
-    pricing = price_book(settings, folder).pricing(chosen, state, counted=counted)
+    sample = counted_sample(queries, make_token_counter(chosen)) if counts else ()
+    pricing = price_book(settings, folder).pricing(chosen, state, counted=sample)
     if target is not None or separate is not None:
         _require_two(separate or (), [entrant.entrant_id for entrant in state.roster])
         goal = DesignGoal(target, separate)
@@ -180,13 +201,39 @@ def judge(
         _warn_of_old_prices(pricing)
     texts = edited_texts(state, missing_responses(state, prompts))
     answers, changed = edited_answers(state, queries, chosen), rewordings(state, queries, chosen)
+    left_out = (*not_asked(state), *outside_share(state, chosen))
+    cheap, book = chosen_judge(state, settings, JudgingOptions(mode)), price_book(settings, folder)
+    advice = advise_on_cascade(state, prompts, (cheap, chosen), partial(book.pricing, state=state))
     selection.writer.write(
-        missing_verdicts_table(rows, cost, changed, awaited, texts, answers, not_asked(state))
+        missing_verdicts_table(
+            rows,
+            cost,
+            changed,
+            awaited,
+            texts,
+            answers,
+            left_out,
+            [*advice] if chosen != cheap else [],
+        )
     )
     tell_without_gold(state, prompts, say)
     _tell_of_kin(state, chosen)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
+
+
+def _planned_repeats(
+    place: Workspace, state: Tournament, judge: JudgeSettings, repeats: Sequence[Repeat]
+) -> Table:
+    """Return which repeats are open on each dimension, and what they cost."""
+    queries = open_repeats(state, repeats, asking_rules(place.settings.judge))
+    pricing = price_book(place.settings, place.folder).pricing(judge, state)
+    cost = None
+    if isinstance(pricing, TokenPricing):
+        cost = plan_cost(state, queries, pricing, cap_usd=place.settings.judge.max_usd)
+    drawn = counted(len(repeats), "query", "queries")
+    note = f"they ask {drawn} with a verdict again, drawn by the seed"
+    return missing_verdicts_table(count_repeats(state, queries), cost, not_planned=[note])
 
 
 def _require_two(names: Sequence[str], roster: Sequence[str]) -> None:

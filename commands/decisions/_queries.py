@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, assert_never
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from commands.decisions.commands import (
@@ -90,6 +91,7 @@ def _pair_submitted(query: OpenQuery, sent: Mapping[str, Any]) -> judging.JudgeQ
         rubric_digest=pairing.rubric.digest,
         response_a=response_a.response_key,
         response_b=response_b.response_key,
+        repeats=query.repeats or UNSET,
     )
 
 

@@ -43,12 +43,13 @@ from projections.results.columns import Column, Shown
 from projections.tournament.folding import advance, evolve, tournament_of
 from projections.tournament.remaining import (
     AskingRules,
+    OpenQuery,
     is_waiting,
     open_queries,
     responses_to_come,
 )
 from projections.tournament.settlement import by_dimension, settle
-from projections.tournament.state import Tournament
+from projections.tournament.state import PairNames, Tournament
 
 Registrations: TypeAlias = Callable[[Container[Digest]], Iterable[Event]]
 """Returns events that register things, but for those of known digests."""
@@ -190,6 +191,17 @@ def count_missing_verdicts(
             n_waiting=sum(map(is_waiting, group)),
         )
         for dimension, group in by_dimension(state, settle(state, prompts, judge)).items()
+    )
+
+
+def count_repeats(state: Tournament, queries: Sequence[OpenQuery]) -> tuple[MissingVerdicts, ...]:
+    """Count on each dimension the repeats that are open, and the pairs that they are about."""
+    names: dict[Dimension, list[PairNames]] = {rubric.dimension: [] for rubric in state.dimensions}
+    for query in queries:
+        names[query.subject].append(query.match.pairing.names)
+    return tuple(
+        MissingVerdicts(dimension, n_pairs=len({*pairs}), n_queries=len(pairs), n_waiting=0)
+        for dimension, pairs in names.items()
     )
 
 

@@ -23,7 +23,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
 from projections.evaluations.judged import Scorers, score_questions
 from projections.tournament.batches import Batch
-from projections.tournament.remaining import ANY_QUESTION, Unanswered
+from projections.tournament.remaining import ANY_QUESTION, Unanswered, repeats_of
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import queries_digest
 
@@ -139,7 +139,9 @@ def everything_asked(
     questions = score_questions(known, items, known.every.values(), scorers)
     answers = tuple(each for each in questions if each.judge == judge)
     prompts = [prompt.prompt_id for prompt in state.bank]
-    return JudgeTask(judge, prompts, ANY_QUESTION, answers=answers)
+    sent = {key for batch in recorder.state.own_batches for key in batch.planned.queries}
+    repeats = [each for each in repeats_of(state, prompts, judge) if each.key in sent]
+    return JudgeTask(judge, prompts, ANY_QUESTION, answers=answers, repeats=repeats)
 
 
 def adopt_named(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: str) -> None:

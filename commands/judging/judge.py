@@ -57,6 +57,7 @@ class JudgeTask:
     lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `begun_again`
     answers: Sequence[ScoreQuestion] = ()  # of evaluations, to be scored
     only: remaining.WhichPairs = None
+    repeats: Sequence[remaining.Repeat] = ()  # what is asked again, to see whether verdicts change
 
     @property
     def pricing(self) -> Pricing:
@@ -72,12 +73,14 @@ class JudgeTask:
         """Return its queries that are open; those that failed come last, as they may again."""
         pairs = remaining.open_queries(state, self.prompts, self.judge, self.rules, only=self.only)
         scores = remaining.open_scores(state, self.answers, self.rules)
-        return tuple(sorted((*pairs, *scores), key=lambda each: each.n_failed))
+        repeats = remaining.open_repeats(state, self.repeats, self.rules)
+        return tuple(sorted((*pairs, *scores, *repeats), key=lambda each: each.n_failed))
 
     def queries_in(self, state: Tournament) -> Iterator[JudgeQuery]:
         """Yield all its queries, open or not."""
         yield from queries_to(state, self.prompts, self.judge)
         yield from (each.asked for each in self.answers)
+        yield from (each.asked for each in self.repeats)
 
     def keys_in(self, state: Tournament) -> Iterator[Digest]:
         """Yield the keys of all its queries, open or not."""

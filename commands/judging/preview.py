@@ -10,6 +10,7 @@ from commands.errors import ConfigurationError
 from ledger.events.registration import JudgeSettings, Prompt
 from ledger.identity import Json
 from projections.tournament.matches import Match, matches, pairings
+from projections.tournament.shares import asked_prompts
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, PairQuery
 
@@ -41,7 +42,7 @@ def preview_requests(
     prompt = _prompt(state, prompt_id)
     previews = tuple(_previews(state, prompt, judge, build))
     if not previews:
-        raise ConfigurationError([_why_nothing(state, prompt)])
+        raise ConfigurationError([_why_nothing(state, prompt, judge)])
     return previews
 
 
@@ -72,8 +73,10 @@ def _prompt(state: Tournament, prompt_id: str) -> Prompt:
     return prompts[prompt_id]
 
 
-def _why_nothing(state: Tournament, prompt: Prompt) -> str:
+def _why_nothing(state: Tournament, prompt: Prompt, judge: JudgeSettings) -> str:
     shown = f"--show-prompt {prompt.prompt_id!r}: no request can be shown"
+    if not asked_prompts(state, [prompt.prompt_id], judge):
+        return f"{shown}, since the prompt is not in the share of {judge.judge_id}"
     if not pairings(state, [prompt.prompt_id]):
         return f"{shown}, since every rubric needs a gold answer, and the prompt has none"
     return f"{shown}, since no two entrants have responded to it; run `tourney apply generate`"

@@ -41,6 +41,7 @@ from projections.tournament.remaining import (
     OpenQuery,
     WhichPairs,
     awaited_queries,
+    repeats_of,
     without_gold,
 )
 from projections.tournament.rewording import rewordings
@@ -56,6 +57,7 @@ class JudgingOptions:
     judge: str | None = None  # its id; None: the mode's judge
     waits: bool = True
     retry: frozenset[FailureReason] = frozenset()  # failures to ask again, though they are final
+    repeat: int | None = None  # ask so many queries with a verdict again, and nothing else
     spending: SpendingOptions = field(default_factory=SpendingOptions)
 
 
@@ -111,7 +113,12 @@ def plan_judging(
     judge = chosen_judge(recorder.state, settings, options)
     if not pairings(recorder.state, prompts):
         raise ConfigurationError([*nothing_judged(without_gold(recorder.state, prompts))])
-    task = JudgeTask(judge, prompts, asking_rules(settings.judge), only=only)
+    rules = asking_rules(settings.judge)
+    if options.repeat is None:
+        task = JudgeTask(judge, prompts, rules, only=only)
+    else:
+        sample = repeats_of(recorder.state, prompts, judge)[: options.repeat]
+        task = JudgeTask(judge, (), rules, repeats=sample)
     return plan_task(recorder, settings, folder, task, options, console)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -32,6 +33,7 @@ from projections.tournament.settlement import (
     settle,
     settle_verdicts,
 )
+from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import MAJORITY, RECORDED, Rule
 
@@ -162,7 +164,8 @@ class JudgedTournament:
         accounts = (
             f"{name}: {battles.account.sentence()}" for name, battles in self.columns.items()
         )
-        return (*accounts, *not_asked(self.state))
+        shares = chain.from_iterable(outside_share(self.state, judge) for judge in self.judges)
+        return (*accounts, *not_asked(self.state), *shares)
 
 
 class Perspective(NamedTuple):

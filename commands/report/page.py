@@ -45,6 +45,7 @@ from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
 from projections.tournament.looks import not_asked
 from projections.tournament.matches import planned_responses, response_status
+from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
 
 _STYLE: Final = "style.css"
@@ -189,7 +190,7 @@ def view_of(
         ),
         ratings_of(rated),
         value_map_of(subject, rated),
-        "; ".join((account.sentence(), *not_asked(state))),
+        "; ".join((account.sentence(), *not_asked(state), *outside_share(state, judge))),
         account.decided + account.tie > 0,
     )
 

@@ -243,6 +243,9 @@ def _misplaced(source: _Source, settings: Settings) -> Iterator[str]:
     if settings.judge.id is not None:
         place = source.place(("judge", "id"))
         yield f"{place}: 'judge.id' is for [[jury]]: [judge] has the name of its model"
+    if settings.judge.share is not None:
+        place = source.place(("judge", "share"))
+        yield f"{place}: 'judge.share' is for [[jury]]: [judge] is asked on all prompts"
     for n, juror in enumerate(settings.jury):
         owner, _ = owner_and_name(source.document, ("jury", n, "id"))
         place = source.place(("jury", n))

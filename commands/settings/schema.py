@@ -154,6 +154,9 @@ class JudgeSection(Section):
     instructions: UserPath | None = None
     """Markdown file with the instructions that the judge is sent before the rubric. Default: those
     of `[judge]`, or else neutral ones that ship with tourney (`rubrics/judge.md`)."""
+    share: float | None = Field(default=None, gt=0, le=1)
+    """`[[jury]]` only: ask it on about this share of the prompts, drawn by `[generation] seed`, all
+    pairs of a prompt together. Default: on all."""
     retries: int = Field(default=1, ge=0)
     """All judges: how often a query is repeated after an unreadable reply."""
     skip_identical: bool = True

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
+from msgspec import UNSET, UnsetType
+
 from ledger.events.evaluations import EvaluationFact, SampleName
 from ledger.events.money import Price, Usage
 from ledger.events.registration import Reference, ScoreScale
@@ -105,6 +107,14 @@ def query_key(judge_digest: Digest, system_digest: Digest, user: str) -> Digest:
     return digest_of_bytes(f"{judge_digest}{system_digest}{user}".encode())
 
 
+def repeat_key(query_key: Digest) -> Digest:
+    """Identify the repeat of a query: the same request, sent to see whether the verdict changes.
+
+    A key of its own keeps its verdict apart from the one that counts.
+    """
+    return digest_of(["repeat", query_key])
+
+
 class PairKey(NamedTuple):
     """Identifies an outcome: the pair, the judge, the policy, and both queries.
 
@@ -142,6 +152,7 @@ class JudgeQuerySubmitted(Fact, frozen=True):
     attempt: int = 1
     batch_key: Digest | None = None  # None: sent alone
     worst_usd: Dollars | None = 0.0  # of a query sent alone, at most; None: nobody knows the price
+    repeats: Digest | UnsetType = UNSET  # the key of the query that is asked again, of a repeat
 
 
 class VerdictReceived(Fact, frozen=True):

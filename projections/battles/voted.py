@@ -125,6 +125,31 @@ def judged_battles(settlements: Iterable[Settlement]) -> Battles:
     return replace(battles, score=np.where(np.isnan(battles.score), TIE, battles.score))
 
 
+def both_judged(
+    settlements: Iterable[Settlement],
+    others: Iterable[Settlement],
+    same: Mapping[Hashable, Hashable] | None = None,
+) -> VotedBattles:
+    """Return a judge's battles, with another judge's outcomes as the votes.
+
+    A prompt counts once no pair of it is pending: else pairs that are sent first, or that tie
+    unasked, would stand for all. Identical responses count, as in either judge's own ratings.
+
+    Args:
+        settlements: By the judge that is corrected.
+        others: By the judge whose outcomes are the truth.
+        same: By a prompt's id that of the first prompt of the same text, if known.
+    """
+    other = [*others]
+    pending = {each.prompt_id for each in other if each.status == "pending"}
+    done = (each for each in other if each.prompt_id not in pending)
+    judged, votes = (
+        battles_of(group, attrgetter("prompt_id")).by_verdicts("half")
+        for group in (settlements, done)
+    )
+    return with_votes(judged, votes, same)
+
+
 Doubt: TypeAlias = Literal["prompts", "entrants", "outcomes"]
 
 _LEVEL: Final = 0.05
@@ -153,8 +178,10 @@ class VoteSampling(NamedTuple):
     no_winner: tuple[float, float]
 
 
-def sampling_of(battles: VotedBattles) -> VoteSampling:
+def sampling_of(battles: VotedBattles, *, by_prompt: bool = False) -> VoteSampling:
     """Compare the battles voted on with random samples of as many of all that were judged.
+
+    With `by_prompt` samples are of whole prompts, as a judge is asked on a share of them.
 
     Four statistics are compared with those of random samples: Pearson's chi-square of votes by
     prompt, by two entrants and by the judge's outcome, and how early the prompts are. The smallest
@@ -162,9 +189,18 @@ def sampling_of(battles: VotedBattles) -> VoteSampling:
     fair at once. Several battles of two entrants on a prompt, as of both orders, are one.
     """
     met = _Meetings.of(battles)
-    n_voted = int(met.is_voted.sum())
-    rng = np.random.default_rng(_SEED)
-    samples = [rng.choice(len(met.prompt), n_voted, replace=False) for _ in range(_N_DRAWS)]
+    if by_prompt:
+        on_prompt = np.bincount(met.prompt, met.is_voted) > 0
+        met = met._replace(is_voted=on_prompt[met.prompt])
+    n_voted, rng = int(met.is_voted.sum()), np.random.default_rng(_SEED)
+    unit = met.prompt if by_prompt else np.arange(len(met.prompt))
+    n_units, n_chosen = int(unit.max()) + 1, len(np.unique(unit[met.is_voted]))
+    samples = [
+        np.flatnonzero(np.isin(unit, rng.choice(n_units, n_chosen, replace=False)))
+        if by_prompt
+        else rng.choice(n_units, n_voted, replace=False)
+        for _ in range(_N_DRAWS)
+    ]
     found = [met.statistics(each) for each in (np.flatnonzero(met.is_voted), *samples)]
     early, *others = _adjusted_p(np.array(found)) <= _LEVEL
     doubted = dict(zip(("prompts", "entrants", "outcomes"), others, strict=True))

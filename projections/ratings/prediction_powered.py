@@ -1,5 +1,7 @@
 """Prediction-powered Bradley-Terry: a judge's verdicts on all battles, corrected by human votes.
 
+Or a cheap judge's, corrected by those of a strong one on a random share of the prompts (a cascade).
+
 A judge that favours one entrant makes narrow intervals about a wrong rating; votes alone make wide
 ones about the right rating. With both, strengths theta solve
 
@@ -13,7 +15,7 @@ PPI++: arXiv 2311.01453). The battles voted on must be a random sample of all.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Final, NamedTuple
 
@@ -32,6 +34,8 @@ from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 from projections.ratings.bradley_terry.uncertainty import student_uncertainty
 
 FEWEST_PROMPTS: Final = 10  # with a vote: with fewer no interval would hold
+BUDGET: Final = 1 / 3  # of what asking the strong judge of a cascade on all prompts costs
+LEAST_GAIN: Final = 0.15  # of the standard error, for a cascade to be worth it
 _CLOSE: Final = 1e-6  # of a strength
 _ROUNDS: Final = 3  # the share of the judge hardly changes after the first
 
@@ -56,8 +60,8 @@ def fit(battles: VotedBattles) -> PredictionPowered:
     """
     if battles.n_prompts < FEWEST_PROMPTS:
         raise CannotRate(
-            f"people voted on {battles.n_prompts} of the prompts that the judge judged",
-            f"collect votes on at least {FEWEST_PROMPTS}, drawn at random",
+            f"the truth is known on {battles.n_prompts} of the prompts that the judge judged",
+            f"it takes at least {FEWEST_PROMPTS}, drawn at random",
         )
     equation = _Equation.of(battles)
     share = 0.5
@@ -124,6 +128,58 @@ def rate_with_votes(battles: VotedBattles, parameters: BradleyTerryParameters) -
     )
     n_voted = int(battles.has_vote.sum())
     return CorrectedRatings(ratings, battles, found.share, 1 / sqrt(n_voted - 2))
+
+
+class CascadeForecast(NamedTuple):
+    """What asking a strong judge on a share of the prompts would gain, beside a cheap one on all.
+
+    correlation: of both judges' outcomes of pairs; prompt_correlation: of what each prompt says of
+    the ratings by either judge. The gain depends on it; entrants far apart raise the first alone.
+    """
+
+    correlation: float
+    prompt_correlation: float
+    n_pairs: int
+    n_prompts: int
+    share: float  # of the prompts, that the budget buys beside the cheap judge; may be negative
+    gain: float | None  # how much lower the standard error is; None: the budget buys no share
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Say whether the gain is worth a second judge."""
+        return self.gain is not None and self.gain >= LEAST_GAIN
+
+
+def forecast_cascade(battles: VotedBattles, price_ratio: float) -> CascadeForecast:
+    """Forecast a cascade that costs a third of what asking the strong judge everywhere does.
+
+    Its variance is (1 - rho^2) / share + rho^2 of that of asking the strong judge everywhere, and
+    that of the strong judge alone, on as many prompts as the same money buys, is 1 / budget.
+
+    Args:
+        battles: By the cheap judge, with the outcomes of the strong one on some prompts.
+        price_ratio: The price of a query to the cheap judge, over that of the strong one.
+
+    Raises:
+        CannotRate: There are too few prompts that both judged, or no finite strengths.
+    """
+    both = battles.judged.take(battles.has_vote)
+    strong = replace(both, score=battles.human[battles.has_vote])
+    rho, share, gain = _correlation_of_prompts(both, strong), BUDGET - price_ratio, None
+    if share > 0:
+        gain = 1 - sqrt(BUDGET * ((1 - rho**2) / share + rho**2))
+    return CascadeForecast(battles.correlation, rho, len(both), battles.n_prompts, share, gain)
+
+
+def _correlation_of_prompts(one: Battles, other: Battles) -> float:
+    """Return how alike two judges' verdicts on the same battles move the strengths, by prompt."""
+    moved = []
+    for judged in (one, other):
+        equation = _Equation.of(VotedBattles(judged, judged.score, len(judged), n_unmatched=0))
+        moved.append(equation.influences(equation.solved(0.0), 0.0).votes)
+    a, b = moved
+    spread = sqrt(float((a**2).sum() * (b**2).sum()))
+    return max(0.0, float((a * b).sum()) / spread) if spread else 0.0
 
 
 class _Influences(NamedTuple):

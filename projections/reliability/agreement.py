@@ -222,34 +222,39 @@ def figures_of(tests: Iterable[JudgeTest]) -> Iterator[Measure]:
 def _judges(
     settled: Mapping[JudgeId, Sequence[Settlement]],
 ) -> dict[str, Mapping[Hashable, Compared]]:
-    """Return by judge what it judged, by the place of each pair."""
+    """Return by judge what it judged, by what names each pair or order."""
     return {
-        name: {place: each for place, each in enumerate(group) if _is_judged(each)}
+        name: {_named(each): each for each in group if _is_judged(each)}
         for name, group in settled.items()
     }
+
+
+def _named(settlement: Settlement) -> Hashable:
+    """Name what was judged: a judge that is asked on a share of the prompts has fewer of them."""
+    return settlement.pairing.names, settlement.order
 
 
 def _people(
     settled: Mapping[JudgeId, Sequence[Settlement]], votes: VotesByAnnotator
 ) -> dict[str, Mapping[Hashable, Compared]]:
     """Return likewise what people voted."""
-    group = next(iter(settled.values()), ())
+    group = {_named(each): each for each in chain.from_iterable(settled.values())}
     return {name: dict(_voted_on(group, given)) for name, given in votes.items()}
 
 
 def _prompts(settled: Mapping[JudgeId, Sequence[Settlement]]) -> Mapping[Hashable, Hashable]:
-    """Return the prompt of each pair, by its place."""
-    return {place: each.cluster for place, each in enumerate(next(iter(settled.values()), ()))}
+    """Return the prompt of each pair, by what names it."""
+    return {_named(each): each.cluster for each in chain.from_iterable(settled.values())}
 
 
 def _voted_on(
-    group: Sequence[Settlement], votes: Mapping[_Pair, ComparedBattle]
-) -> Iterator[tuple[int, ComparedBattle]]:
-    """Yield the votes at the places of the pairs that they are on, with the entrants in order."""
-    for place, each in enumerate(group):
+    group: Mapping[Hashable, Settlement], votes: Mapping[_Pair, ComparedBattle]
+) -> Iterator[tuple[Hashable, ComparedBattle]]:
+    """Yield the votes by the names of the pairs that they are on, with the entrants in order."""
+    for named, each in group.items():
         vote = votes.get((each.prompt_id, each.pairing.entrants))
         if vote is not None:
-            yield place, vote.seen_from(each.entrant_a)
+            yield named, vote.seen_from(each.entrant_a)
 
 
 def compare_judges(

@@ -2,15 +2,16 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, PromptId
 from projections.tournament.bank import recorded_pilot
-from projections.tournament.matches import Pairing
 from projections.tournament.settlement import Settlement, Status, settle
-from projections.tournament.state import Tournament
+from projections.tournament.state import PairNames, Tournament
 from projections.verdicts.policies import Rule, majority
+
+_QUORUM: Final = 2  # one judge alone is no majority
 
 AskedPrompts: TypeAlias = Mapping[Dimension, AbstractSet[PromptId]]
 """The prompts that a judge was asked about, by dimension."""
@@ -25,7 +26,8 @@ def settle_by_majority(
     """Settle every planned pairing by the majority of judges, in match order.
 
     A judge counts as soon as it has an outcome, so a pairing may be decided while others are
-    pending; it is pending while nothing is decided and the jury waits for some judge.
+    pending; it is pending while nothing is decided and the jury waits for some judge. Where shares
+    of the prompts leave fewer than two judges, no majority is planned.
 
     On each dimension the jury does not wait for a judge that was asked nothing, and waits on the
     pilot's prompts only for one that was asked about nothing else. For any other judge, queries
@@ -40,12 +42,21 @@ def settle_by_majority(
     """
     by_judge = [settle(tournament, prompts, judge, Rule(parser=parser)) for judge in judges]
     asked = [_asked_prompts(tournament, settlements) for settlements in by_judge]
+    rows: dict[PairNames, dict[int, Settlement]] = {}
+    for place, settlements in enumerate(by_judge):
+        for each in settlements:
+            rows.setdefault(each.pairing.names, {})[place] = each
     configuration = tournament.opening.configuration if tournament.opening else "{}"
     pilot = recorded_pilot(tournament.bank, configuration)
     return tuple(
-        row[0]._replace(status=_jury_status(row, _awaited(row[0].pairing, asked, pilot)), said=())
-        for row in zip(*by_judge, strict=True)
+        _first(row)._replace(status=_jury_status(row, _awaited(row, asked, pilot)), said=())
+        for row in rows.values()
+        if len(row) >= min(_QUORUM, len(judges))
     )
+
+
+def _first(row: Mapping[int, Settlement]) -> Settlement:
+    return next(iter(row.values()))
 
 
 def _asked_prompts(tournament: Tournament, settlements: Iterable[Settlement]) -> AskedPrompts:
@@ -61,21 +72,21 @@ def _asked_prompts(tournament: Tournament, settlements: Iterable[Settlement]) ->
 
 
 def _awaited(
-    pairing: Pairing, asked: Sequence[AskedPrompts], pilot: AbstractSet[PromptId]
+    row: Mapping[int, Settlement], asked: Sequence[AskedPrompts], pilot: AbstractSet[PromptId]
 ) -> tuple[int, ...]:
-    """Return the indices of the judges that a pairing waits for."""
-    dimension, prompt_id = pairing.rubric.dimension, pairing.prompt.prompt_id
+    """Return the indices of the judges that a pairing waits for, of those that are asked on it."""
+    dimension, prompt_id = _first(row).dimension, _first(row).prompt_id
     places = tuple(
         place
-        for place, about in enumerate(each[dimension] for each in asked)
-        if about and (prompt_id in pilot or not about <= pilot)
+        for place in row
+        if (about := asked[place][dimension]) and (prompt_id in pilot or not about <= pilot)
     )
     # one judge alone is no majority, so another is still to come
-    return places if len(places) > 1 else tuple(range(len(asked)))
+    return places if len(places) >= _QUORUM else tuple(row)
 
 
-def _jury_status(row: Sequence[Settlement], awaited: Sequence[int]) -> Status:
-    outcomes = [each.outcome for each in row if each.outcome is not None]
+def _jury_status(row: Mapping[int, Settlement], awaited: Sequence[int]) -> Status:
+    outcomes = [each.outcome for each in row.values() if each.outcome is not None]
     found = majority(outcomes)
     if found == "inconsistent" and any(row[place].status == "pending" for place in awaited):
         return "pending"

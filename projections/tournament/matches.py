@@ -29,6 +29,7 @@ from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
 from projections.tournament.bank import is_eligible
 from projections.tournament.designs import BOTH, design_of, planned_orders, planned_pairs
 from projections.tournament.looks import stops_of
+from projections.tournament.shares import asked_prompts
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
@@ -326,7 +327,7 @@ def keep_matches(before: Tournament, after: Tournament) -> bool:
 def matches(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Iterator[PlannedMatch]:
-    """Yield every planned pairing with its match for a judge."""
+    """Yield every pairing that is planned for a judge, with its match."""
     opening = tournament.opening
     if opening is None:
         return
@@ -338,7 +339,8 @@ def matches(
         return known[cell.keys]
 
     on_record = tournament.trusted_queries.get(judge.judge_id, {})
-    planned = groupby(pairings(tournament, prompts), key=lambda each: (each.rubric, each.prompt))
+    asked = pairings(tournament, asked_prompts(tournament, prompts, judge))
+    planned = groupby(asked, key=lambda each: (each.rubric, each.prompt))
     for (rubric, prompt), group in planned:
         wording = wording_of(judge, opening.instructions, rubric, prompt)
         for pairing in group:

@@ -2,14 +2,14 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
-from ledger.events.judging import MAY_CHANGE, UNPAID
+from ledger.events.judging import MAY_CHANGE, UNPAID, Order, repeat_key
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import ResponseFailureReason, ResponseGenerated
-from ledger.identity import Digest, Dimension, EntrantId, PromptId
+from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
 from projections.tournament.bank import is_eligible
 from projections.tournament.compared import Account
 from projections.tournament.estimate import BYTES_PER_TOKEN
@@ -55,6 +55,12 @@ class OpenQuery(NamedTuple):
     def subject(self) -> Dimension:
         """The dimension that it is about."""
         return self.match.pairing.rubric.dimension
+
+    @property
+    def repeats(self) -> Digest | None:
+        """The key of the query that it asks again; None: its verdict is the one that counts."""
+        key = dict(self.match.keys)[self.asked.order]
+        return None if key == self.asked.query_key else key
 
 
 class OpenScore(NamedTuple):
@@ -188,6 +194,48 @@ def open_queries(
                 asked = match.query(order)
                 queries[key] = OpenQuery(match, asked, _n_failed(tournament, key))
     return tuple(queries.values())
+
+
+class Repeat(NamedTuple):
+    """A query with a verdict that is asked again, under a key of its own."""
+
+    match: Match
+    order: Order
+    key: Digest
+
+    @property
+    def asked(self) -> PairQuery:
+        """The query."""
+        return self.match.query(self.order)._replace(query_key=self.key)
+
+
+def repeats_of(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Sequence[Repeat]:
+    """Return the repeats of all queries with a verdict, in the order in which the seed draws them.
+
+    So the first n are a random sample, of which a larger one asks more.
+    """
+    answered = {
+        key: Repeat(match, order, repeat_key(key))
+        for _, match in matches(tournament, prompts, judge)
+        if match is not None
+        for order, key in match.keys
+        if key in tournament.verdicts
+    }
+    seed = tournament.opening.generation_seed if tournament.opening else 0
+    return sorted(answered.values(), key=lambda repeat: digest_of([seed, repeat.key]))
+
+
+def open_repeats(
+    tournament: Tournament, repeats: Iterable[Repeat], rules: AskingRules
+) -> tuple[OpenQuery, ...]:
+    """Return the repeats to send: without a verdict, not in flight, worth another attempt."""
+    return tuple(
+        OpenQuery(each.match, each.asked, _n_failed(tournament, each.key))
+        for each in repeats
+        if _is_open(tournament, each.key, rules.retries)
+    )
 
 
 def awaited_queries(

@@ -192,9 +192,12 @@ def _named_alike(
 def _last_asked(
     tournament: Tournament, query: OpenQuery, earlier: Sequence[_Wording]
 ) -> _Wording | None:
-    """Return the wording in which a query was last asked; None: never, or as it is now."""
+    """Return the wording in which a query was last asked; None: never, or as it is now.
+
+    A repeat is asked as it was.
+    """
     match, asked, _ = query
-    if tournament.was_asked(asked.query_key):
+    if query.repeats is not None or tournament.was_asked(asked.query_key):
         return None
     a, b, prompt = match.response_a.text, match.response_b.text, match.pairing.prompt
     for wording in earlier:

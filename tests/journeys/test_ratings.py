@@ -640,7 +640,7 @@ def test_votes_correct_the_judge_of_a_tournament(tmp_path: Path) -> None:
         ("--truth nobody", "no battles were imported as 'nobody'"),
         ("--truth judged", "--truth 'judged' has no human votes"),
         ("--truth people --ties davidson", "leave out the options for others"),
-        ("--truth people", "people voted on 2 of the prompts"),
+        ("--truth people", "the truth is known on 2 of the prompts"),
     ],
 )
 def test_what_votes_cannot_correct_is_refused(

@@ -14,6 +14,7 @@ from ledger.events.judging import (
     ScoreReceived,
     Verdict,
     VerdictReceived,
+    repeat_key,
 )
 from ledger.events.registration import PromptRegistered
 from ledger.events.registry import Event
@@ -47,6 +48,7 @@ from tests.support.builders.events import (
     responses,
     verdict,
 )
+from tests.support.builders.money import put
 from tests.support.builders.scores import put_answer, score, scored_plan, shared
 from tests.support.builders.worlds import answered, failure, matches_of, reconciled
 from tests.support.strategies.tournaments import tournament_histories
@@ -555,3 +557,19 @@ def test_a_redacted_score_is_not_read_again() -> None:
     put, given = recorded([PUT, replace(SCORE, reply="[redacted]")])
 
     assert not evaluation_faults([put, given._replace(redacted=True)])
+
+
+def test_a_repeat_is_of_a_query_that_was_submitted_under_the_key_that_follows() -> None:
+    """Else it might be taken for the verdict that counts, or for another query's."""
+    tournament = known(*answered(opened()))
+    [match] = matches_of(tournament)
+    first = put(match, match.forward)
+    again = replace(first, query_key=repeat_key(first.query_key), repeats=first.query_key)
+
+    assert not faults(first, again, verdict(first.query_key), verdict(again.query_key, "B"))
+    assert faults(again) == [
+        f"it repeats query {first.query_key[:12]}, which was not submitted before it"
+    ]
+    assert faults(first, replace(again, query_key=key("?"))) == [
+        f"its key is not that of a repeat of query {first.query_key[:12]}"
+    ]

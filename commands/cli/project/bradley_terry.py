@@ -17,6 +17,7 @@ from commands.cli.project.bt_ratings import (
     by_dimension,
     controlled,
     corrected,
+    corrected_by_judge,
     corrected_set,
     fitted_to_set,
     fitted_to_votes,
@@ -35,8 +36,11 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.parameters import bradley_terry_parameters
+from ledger.events.imports import set_of
 from ledger.events.ratings import BradleyTerryParameters, TieModel
+from ledger.events.registration import JudgeSettings
 from ledger.events.values import MAX_POINTS
+from ledger.store import Ledger
 from projections.battles.settled import BY_SCORES
 from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.tournament import FEATURES
@@ -102,7 +106,11 @@ def bt(
         ),
     ] = None,
     truth: Annotated[
-        str | None, options.of_set("Correct the judge by the human votes of this imported set.")
+        str | None,
+        options.of_set(
+            "Correct the judge by the human votes of this imported set, or by this judge of the"
+            " panel, which judged a random share of the prompts."
+        ),
     ] = None,
     fit_temperature: Annotated[
         str | None,
@@ -182,8 +190,18 @@ def _ratings_of_tournament(
     if chosen.with_set is not None:
         return with_imported(source, selection, chosen.with_set, parameters, scoring)
     if chosen.truth is not None:
+        if (judge := _judge_named(source, selection, chosen.truth)) is not None:
+            return corrected_by_judge(source, judge, parameters)
         return corrected(source, selection, chosen.truth, parameters)
     return by_dimension(source, parameters, scoring.temperature)
+
+
+def _judge_named(source: JudgedTournament, selection: Selection, name: str) -> JudgeSettings | None:
+    """Return the judge of the panel that --truth names, unless an imported set has that name."""
+    with Ledger.read_only(selection.path) as opened:
+        if name in map(set_of, opened.streams()):
+            return None
+    return next((judge for judge in source.state.panel if judge.judge_id == name), None)
 
 
 def _require_scores(selection: Selection, *, is_plain: bool) -> None:

@@ -1,6 +1,7 @@
 """Bradley-Terry ratings of a tournament, of imported battles, or of both, with their notes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from math import inf
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -27,17 +28,26 @@ from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.parameters import require_anchor
 from ledger.events.imports import BattlesImported
 from ledger.events.ratings import BradleyTerryParameters, TieModel
-from ledger.identity import Dimension, Json
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Dimension, Json, JudgeId
 from projections.battles import settled
 from projections.battles.columns import Battles
 from projections.battles.imported import BattlesOfSet
 from projections.battles.soft_scores import TEMPERATURE
-from projections.battles.voted import VoteSampling, judged_battles, sampling_of, with_votes
+from projections.battles.voted import (
+    VoteSampling,
+    both_judged,
+    judged_battles,
+    sampling_of,
+    with_votes,
+)
 from projections.ratings import tournament as tournament_ratings
 from projections.ratings.bradley_terry.anchors import AnchoredRatings, rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of, leaderboard
 from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
 from projections.tournament.settlement import Settlement, account_of
+from projections.tournament.shares import outside_share, share_of
+from projections.tournament.state import Tournament
 
 Prefs: TypeAlias = Literal["soft", "hard"]
 _FIT: Final = "--fit-temperature"
@@ -200,6 +210,42 @@ def corrected(
         (*notes_of(source), *said.truth_notes(rated, sampled, truth), *votes.notes),
         _facts_of(source) | {"truth": truth} | said.truth_facts(rated, sampled),
     )
+
+
+def corrected_by_judge(
+    source: JudgedTournament, truth: JudgeSettings, parameters: BradleyTerryParameters
+) -> RatedBoards:
+    """Rate the entrants by the judge, corrected by another that judged some of the prompts."""
+    require_anchor(parameters, source.roster)
+    state, name = source.state, truth.judge_id
+    if source.judge_id in {name, None}:
+        fault = f"--truth {name!r} corrects one other judge: name it by --judge"
+        raise ConfigurationError([f"{fault}; known: {', '.join(_others(state, name))}"])
+    strong = replace(source, judge=truth)
+    rated: dict[str, CorrectedRatings] = {}
+    sampled: dict[str, VoteSampling] = {}
+    for dimension, group in source.settlements.items():
+        battles = both_judged(group, strong.settlements[dimension], state.same_texts)
+        found = rate_with_votes(battles, parameters)
+        widened = found.ratings.widened(source.widening(dimension))
+        rated[dimension] = found._replace(ratings=widened)
+        sampled[dimension] = sampling_of(battles, by_prompt=True)
+        account = strong.columns[dimension].account
+        if share_of(state, truth) is not None and not account.pending:  # drawn at random
+            sampled[dimension] = sampled[dimension]._replace(doubts=())
+    boards = [board_of(name, each.ratings, source.roster) for name, each in rated.items()]
+    accounts = (
+        f"{dimension}, by {name}: {battles.account.sentence()}"
+        for dimension, battles in strong.columns.items()
+    )
+    of_truth = (*accounts, *outside_share(state, truth))
+    notes = (*notes_of(source), *of_truth, *said.cascade_notes(rated, sampled, name))
+    facts = _facts_of(source) | {"truth": name} | said.truth_facts(rated, sampled)
+    return RatedBoards(boards, parameters, notes, facts)
+
+
+def _others(state: Tournament, name: JudgeId) -> Iterator[str]:
+    return (judge.judge_id for judge in state.panel if judge.judge_id != name)
 
 
 def _sampling_of(

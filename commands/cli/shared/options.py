@@ -114,6 +114,15 @@ NoWait: TypeAlias = Annotated[
         help="Receive ended batches, send open queries, and exit 7 if a batch is in flight.",
     ),
 ]
+Repeat: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Ask so many queries with a verdict again instead, drawn at random, to see how often"
+        " the verdict changes. Ratings leave repeats out.",
+    ),
+]
 AllowGaps: TypeAlias = Annotated[
     bool, typer.Option("--allow-gaps", help="Exit 0 even if responses or verdicts are missing.")
 ]

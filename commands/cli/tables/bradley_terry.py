@@ -349,14 +349,34 @@ def truth_notes(
             )
 
 
-def _sampling_notes(name: str, sampling: VoteSampling) -> Iterator[str]:
+def cascade_notes(
+    corrected: Mapping[str, CorrectedRatings], sampled: Mapping[str, VoteSampling], truth: str
+) -> Iterator[str]:
+    """Yield notes on how a judge corrects another, and whether that helps."""
+    remedy = f"give [[jury]] {truth!r} a `share`, which draws at random, and judge all of it"
+    for name, rated in corrected.items():
+        yield from _sampling_notes(name, sampled[name], remedy)
+        battles = rated.battles
+        unmatched = f" ({battles.n_unmatched:,} that only it judged left out)"
+        yield (
+            f"{name}: {truth} is the truth: its outcomes of {counted(battles.n_votes, 'pair')}"
+            f"{unmatched if battles.n_unmatched else ''} on"
+            f" {counted(battles.n_prompts, 'prompt')} correct"
+            f" {counted(len(battles.judged), 'pair')} on {sampled[name].n_prompts}, whose weight is"
+            f" {rated.share:.2f}; correlation {battles.correlation:.2f}."
+        )
+
+
+def _sampling_notes(
+    name: str, sampling: VoteSampling, remedy: str = "`tourney annotate` draws at random"
+) -> Iterator[str]:
     """Yield warnings of votes that are no random sample of what the judge judged."""
     if sampling.doubts:
         differences = ", ".join(_difference(sampling, doubt) for doubt in sampling.doubts)
         yield (
             f"WARNING: {name}: the {sampling.n_voted} battles voted on are no random sample of"
             f" those judged, by {differences}. Corrected ratings and intervals"
-            " may be wrong; `tourney annotate` draws at random."
+            f" may be wrong; {remedy}."
         )
     if sampling.without_vote:
         yield (

@@ -9,6 +9,7 @@ from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted, joined_names
 from commands.evaluating.evaluate import MissingSamples
+from commands.judging.cascades import CascadeAdvice
 from commands.judging.designs import DesignForecast, DesignGoal
 from commands.judging.preview import RequestPreview
 from commands.judging.scoring import MissingScores
@@ -200,6 +201,7 @@ def missing_verdicts_table(
     texts: Sequence[PromptId] = (),
     answers: Mapping[PromptId, int] | None = None,
     not_planned: Sequence[str] = (),
+    cascade: Sequence[CascadeAdvice] = (),
 ) -> Table:
     """Return a row for each dimension: its open queries.
 
@@ -211,6 +213,7 @@ def missing_verdicts_table(
         texts: The prompts whose text changed since they were answered.
         answers: By prompt with another gold answer, the queries that are asked again.
         not_planned: Sentences on the pairs that the design leaves out.
+        cascade: Whether this judge, of the jury, should be asked on a share of the prompts only.
     """
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)
@@ -237,10 +240,16 @@ def missing_verdicts_table(
             *_edited_notes(texts, answers),
             *((f"{waiting} pairs wait for responses{_later(awaited)}",) if waiting else ()),
             *(cost_notes(cost) if cost else ()),
+            *(each.sentence for each in cascade),
         ),
         facts={
             "n_owed": total,
             "n_waiting": waiting,
+            "cascade": {
+                each.dimension: {**each.forecast._asdict(), "worth": each.forecast.is_worth_it}
+                for each in cascade
+                if each.forecast
+            },
             "asked_again": [each._asdict() for each in rewordings],
             "edited": [*texts, *(answers or ())],
             "cost": None if cost is None else cost_fields(cost),

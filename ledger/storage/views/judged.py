@@ -20,7 +20,7 @@ WITH asked AS (
     coalesce(data ->> '$.dimension', data ->> '$.evaluation') AS dimension,
     data ->> '$.prompt_id' AS prompt,
     data ->> '$.entrant_a' AS entrant_a, data ->> '$.entrant_b' AS entrant_b,
-    data ->> '$.order' AS slot_order, max(position) AS newest
+    data ->> '$.order' AS slot_order, data ->> '$.repeats' AS repeats, max(position) AS newest
   FROM {events("JudgeQuerySubmitted", "ScoreQuerySubmitted")}
   GROUP BY 1, 2)
 """
@@ -89,6 +89,7 @@ JUDGED: Final = (
             field("stop_reason", "why the reply ended"),
             field("parser", "the rule by which the reply was read"),
             field("query_key", "digest of what was asked"),
+            known("repeats", "query_key of what a repeat asked again; NULL if the verdict counts"),
             AT,
             PLACE,
         ),

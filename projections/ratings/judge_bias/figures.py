@@ -14,6 +14,7 @@ Kind: TypeAlias = Literal[
     "length control",
     "self-preference",
     "flips",
+    "retest flips",
     "skill",
     "transitivity",
 ]
@@ -27,6 +28,7 @@ _COUNTED_IN: Final[Mapping[Kind, tuple[str, str]]] = {
     "length control": ("Elo points", "pairs"),
     "self-preference": _ELO_POINTS,
     "flips": ("share", "pairs"),
+    "retest flips": ("share", "repeats"),
     "skill": ("factor", "verdicts"),
     "transitivity": ("p", "pairs of entrants"),
 }
@@ -40,6 +42,10 @@ MEANING: Final[Mapping[str, str]] = {
     "flips": (
         "Flips: pairs on which the verdict changes when the slots are exchanged: opposite winners,"
         " or a tie beside a win. Each verdict counts by itself; Elo leaves them out."
+    ),
+    "retest flips": (
+        "Retest flips: repeated queries (`tourney apply judge --repeat N`) whose verdict changed,"
+        " although nothing else did. As often, flips are noise, and no preference for a slot."
     ),
     "length": (
         "Length, headers, lists, bold: what a response gains with this judge, beside its strength,"

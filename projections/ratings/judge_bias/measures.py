@@ -1,10 +1,12 @@
 """Every bias of a tournament's judges, as figures with their intervals."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from ledger.events.judging import Verdict, repeat_key
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from projections.battles.columns import Battles, CannotRate, battles_of
@@ -26,7 +28,7 @@ from projections.ratings.style import MOST_BETWEEN, AdjustedFit, Coefficient, fi
 from projections.ratings.tournament import style_of_battles, with_texts
 from projections.results.judges import BiasRow
 from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN
-from projections.tournament.settlement import Settlement, by_dimension, settle
+from projections.tournament.settlement import Settlement, by_dimension, settle, verdict_of
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import Said
 
@@ -36,6 +38,14 @@ _ALWAYS_ALIKE: Final = "the same in all pairs of responses"
 _CONFOUNDED: Final = (
     "who wrote the responses explains {:.0%} of it, so its effect cannot be told from strengths"
 )
+_BESIDE: Final[tuple[frozenset[Verdict], ...]] = (frozenset({"A", "TIE"}), frozenset({"B", "TIE"}))
+_REVERSED: Final[tuple[frozenset[Verdict], ...]] = (frozenset({"A", "B"}),)
+_CHANGES: Final = {
+    "all repeats": (*_REVERSED, *_BESIDE),
+    OPPOSITE: _REVERSED,
+    TIE_BESIDE_WIN: _BESIDE,
+}
+"""Two verdicts on the same query, by how they differ."""
 _PLAIN: Final = BradleyTerryParameters()
 _NO_MORE_PAIRS: Final = (
     f"no more pairs of entrants than ratings need, or fewer than {FEWEST_CLUSTERS} prompts"
@@ -66,8 +76,9 @@ def biases(
         for judge, groups in settled.items():
             own = pairs.by(judge)
             if len(own):
-                of_ratings = _of_ratings(groups[dimension])
-                figures = (*_habits(own), *of_jury[judge], *of_ratings)
+                group = groups[dimension]
+                again = _retests(group, said or partial(verdict_of, tournament, parser=None))
+                figures = (*_habits(own), *again, *of_jury[judge], *_of_ratings(group))
                 for figure in figures:
                     yield figure._replace(dimension=dimension, judge=judge)
 
@@ -90,6 +101,25 @@ def _habits(pairs: JudgedPairs) -> Iterator[BiasRow]:
 
 def _bounded(found: Estimate) -> Bounded:
     return Bounded(found.value, found.low, found.high)
+
+
+def _retests(group: Iterable[Settlement], said: Said) -> Iterator[BiasRow]:
+    """Yield how many verdicts changed when their query was asked again, if any was."""
+    repeated = {
+        key: (each.cluster, {first, again})
+        for each in group
+        if each.match is not None
+        for _, key in each.match.keys
+        if (first := said(key)) and (again := said(repeat_key(key)))
+    }
+    if not repeated:
+        return
+    prompts = [prompt for prompt, _ in repeated.values()]
+    changed = [verdicts for _, verdicts in repeated.values()]
+    for of, ways in _CHANGES.items():
+        counts = np.array([verdicts in ways for verdicts in changed], dtype=np.float64)
+        share = estimate_ratio(RatioTerms(counts, np.ones(len(counts))), prompts, "share")
+        yield figure("retest flips", _bounded(share), share.n, of=of)
 
 
 def _styles(pairs: JudgedPairs) -> Iterator[BiasRow]:

@@ -10,11 +10,13 @@ import pytest
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
 from commands.judging.batch_recovery import adopt_named, forget_batch
+from commands.judging.judge import JudgeTask
 from commands.judging.waiting import BatchOptions
 from commands.ports import Answer, BatchState, NoReply
 from ledger.auditing.audit import audit
 from ledger.errors import TourneyError
 from ledger.store import Ledger
+from projections.tournament.remaining import AskingRules, repeats_of
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch
 from tests.support.builders.batching import (
@@ -23,6 +25,7 @@ from tests.support.builders.batching import (
     Clock,
     FlatRate,
     again,
+    batched,
     batching,
     ending,
     judged,
@@ -32,6 +35,8 @@ from tests.support.builders.batching import (
 )
 from tests.support.builders.commands import (
     JUDGE,
+    P1,
+    P2,
     PowerCut,
     open_tournament,
     prefer_tuned,
@@ -70,6 +75,26 @@ def test_a_process_that_died_while_sending_pays_once(
 
     assert len(port.asked) == N_QUERIES
     assert done.n_reconciled == 2
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_batch_of_repeats_is_paid_once(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, *, accepted: bool
+) -> None:
+    """It is found by its own keys, and asks in the same words as the queries before."""
+    judged(recorder, port, batching(clock))
+    sample = repeats_of(recorder.state, [P1, P2], JUDGE)[:3]
+    task = JudgeTask(JUDGE, (), AskingRules(1), repeats=sample)
+    port.fail_next(PowerCut(), accepts=accepted)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        batched(recorder, task, lambda _: port, batching(clock))
+
+    done = batched(again(recorder, ledger), task, lambda _: port, batching(clock))
+
+    assert len(port.asked) == N_QUERIES + 3
+    assert (done.n_open, done.n_verdicts) == ((0, 0) if accepted else (3, 3))
+    assert types_of(ledger).count("VerdictReceived") == N_QUERIES + 3
+    assert types_of(ledger).count("PairReconciled") == 2
 
 
 def test_a_batch_that_shows_late_is_taken_up(

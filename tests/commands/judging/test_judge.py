@@ -12,12 +12,12 @@ from commands.judging.judge import JudgeTask, JudgingSummary, begun_again, judge
 from commands.ports import Answer, LocalJudge, NoReply, no_progress
 from commands.spending.budget import BudgetReached
 from ledger.errors import TourneyError
-from ledger.events.judging import PairReconciled
+from ledger.events.judging import JudgeQuerySubmitted, PairReconciled
 from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
+from projections.tournament.remaining import AskingRules, repeats_of
 from projections.tournament.settlement import settle
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batches import USED
@@ -127,6 +127,65 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger, recorder:
 
     assert rest == JudgingSummary(n_open=2, n_verdicts=2, n_failed=0, n_reconciled=2)
     assert (len(port.asked), counting(ledger)("JudgeQuerySubmitted")) == (2, 4)
+
+
+def repeated(recorder: Recorder, n: int) -> JudgeTask:
+    """Return the task of asking so many queries again."""
+    sample = repeats_of(recorder.state, [P1, P2], JUDGE)[:n]
+    return JudgeTask(JUDGE, (), AskingRules(1), repeats=sample)
+
+
+def test_repeats_are_asked_once_and_change_no_outcome(ledger: Ledger, recorder: Recorder) -> None:
+    """The request is the same; a larger sample asks the difference."""
+    first, second = preferring_tuned(), ScriptedJudge(lambda _: "VERDICT: TIE")
+    judged(recorder, first)
+    before = statuses(recorder)
+
+    summaries = [done(recorder, repeated(recorder, n), second) for n in (3, 3, 4, 9)]
+
+    assert [(each.n_open, each.n_verdicts) for each in summaries] == [
+        (3, 3),
+        (0, 0),
+        (1, 1),
+        (0, 0),
+    ]
+    assert {(each.system, each.user) for each in second.asked} == {
+        (each.system, each.user) for each in first.asked
+    }
+    assert statuses(recorder) == before == ["b", "b"]
+    assert counting(ledger)("PairReconciled") == 2
+    named = [each.event for each in ledger.read(types={"JudgeQuerySubmitted"})]
+    repeats = [each for each in named if isinstance(each, JudgeQuerySubmitted) and each.repeats]
+    assert len(repeats) == 4
+    assert {each.repeats for each in repeats} == {each.query_key for each in first.asked}
+
+
+def test_repeats_that_were_cut_off_are_paid_once(ledger: Ledger, recorder: Recorder) -> None:
+    """As queries are: what has an answer is not open."""
+    judged(recorder, preferring_tuned())
+
+    def one_then_dark(query: JudgeQuery) -> str:
+        if counting(ledger)("VerdictReceived") == 5:
+            raise PowerCut
+        return prefer_tuned(query)
+
+    port = preferring_tuned()
+    with pytest.raises(PowerCut):
+        done(recorder, repeated(recorder, 4), ScriptedJudge(one_then_dark))
+    next_one = Recorder(ledger, STREAM)
+    rest = done(next_one, repeated(next_one, 4), port)
+
+    assert (rest.n_open, rest.n_verdicts, len(port.asked)) == (3, 3, 3)
+    assert counting(ledger)("JudgeQuerySubmitted") == 8
+
+
+def test_a_cap_holds_for_repeats(recorder: Recorder) -> None:
+    """They cost what queries cost."""
+    judged(recorder, preferring_tuned())
+    task = replace(repeated(recorder, 4), pricing_of=lambda _: FlatRate(1.0), max_usd=0.5)
+
+    with pytest.raises(BudgetReached):
+        done(recorder, task, preferring_tuned())
 
 
 def test_ctrl_c_records_what_is_under_way_and_asks_nothing_more(

@@ -248,6 +248,10 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ),
         ("[judge]\nid = 'x'  #!", "'judge.id' is for [[jury]]: [judge] has the name of its model"),
         (
+            "[judge]\nshare = 0.3  #!",
+            "'judge.share' is for [[jury]]: [judge] is asked on all prompts",
+        ),
+        (
             "[[jury]]\nid = 'a b'  #!\nmodel = 'x'",
             "[[jury]] 'a b': 'id' is 'a b': must have letters, digits, dots,",
         ),

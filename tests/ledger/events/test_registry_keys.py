@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ledger.events.evaluations import item_digest, run_key, scoring_digest
-from ledger.events.judging import batch_key, query_key
+from ledger.events.judging import batch_key, query_key, repeat_key
 from ledger.events.responses import response_key
 from ledger.identity import digest_of, digest_of_bytes
 from tests.support.builders.events import STREAM, key
@@ -34,6 +34,7 @@ def test_each_event_is_known_by_the_key_that_it_always_had() -> None:
             query_key(key("judge"), key("Compare."), "A: yes\nB: no"),
             digest_of_bytes(f"{key('judge')}{key('Compare.')}A: yes\nB: no".encode()),
         ),
+        (repeat_key(key("query")), digest_of(["repeat", key("query")])),
         (
             response_key(key("entrant"), "Why?", seed=7, sample=1),
             digest_of([key("entrant"), "Why?", 7, 1]),
@@ -44,7 +45,16 @@ def test_each_event_is_known_by_the_key_that_it_always_had() -> None:
         (item_digest(["What?", "That"], 2), digest_of([["What?", "That"], 2])),
         (batch_key(STREAM, 3, TWO), digest_of(["main", 3, [*TWO]])),
     ],
-    ids=["query", "response", "run", "scoring", "item", "second item of a content", "batch"],
+    ids=[
+        "query",
+        "repeat",
+        "response",
+        "run",
+        "scoring",
+        "item",
+        "second item of a content",
+        "batch",
+    ],
 )
 def test_a_name_is_the_digest_of_all_that_determines_what_it_names(
     named: str, expected: str

@@ -11,6 +11,7 @@ from projections.battles.columns import Battles
 from projections.battles.voted import (
     VotedBattles,
     VoteSampling,
+    both_judged,
     judged_battles,
     sampling_of,
     with_votes,
@@ -93,6 +94,32 @@ def test_identical_responses_are_no_battle_for_votes_to_correct() -> None:
     assert len(found) == 0
 
 
+def test_two_judges_are_compared_on_identical_responses_too() -> None:
+    """Both have them as ties, so they are part of what either's ratings are of."""
+    prompts = [prompt("p1"), prompt("p2")]
+    opening = opened(prompts=prompts, entrants=[entrant(name) for name in ("zoe", "amy")])
+    texts = {(name, "p1"): "Aspirin." for name in ("zoe", "amy")}
+    texts |= {(name, "p2"): f"{name} says so." for name in ("zoe", "amy")}
+    events = (*opening, *responses(known(*opening), texts))
+    cheap, strong = (settled(known(*heard(events, said))) for said in ([TIE, A], [TIE, SLOT_A]))
+
+    found = both_judged(cheap, strong[:1])
+
+    assert found.judged.score.tolist() == [0.5, 1.0]
+    assert found.human == pytest.approx([0.5, np.nan], nan_ok=True)
+    assert both_judged(cheap, strong).human.tolist() == [0.5, 0.5]
+
+
+def test_a_prompt_is_the_truth_once_all_its_pairs_are_judged() -> None:
+    """The pairs that are sent first do not stand for all."""
+    whole, begun = (
+        settled(known(*heard(court(1), [A] * 6))),
+        settled(known(*heard(court(1), [B] * 5))),
+    )
+
+    assert both_judged(whole, begun).human == pytest.approx([0, 0, 0, *[np.nan] * 3], nan_ok=True)
+
+
 def test_an_inconsistent_pair_is_judged_as_half_a_win_for_each() -> None:
     """People may be asked about it, and it is one that the judge finds hard."""
     state = known(*heard(court(1), [A, TIE, SLOT_A, B, B]))
@@ -159,6 +186,22 @@ def test_a_random_sample_is_seldom_called_none() -> None:
 def test_five_percent_of_random_samples_are_called_none() -> None:
     """The promise, on as many as show it: 0.05 within three standard errors."""
     assert false_alarms(600) == pytest.approx(0.05, abs=0.027)
+
+
+def test_a_judge_asked_on_random_prompts_is_compared_prompt_by_prompt() -> None:
+    """All pairs of a prompt go together, even if one of them failed; that is no choice of pairs."""
+    found = []
+    for seed in range(10):
+        drawn = Judged(seed)
+        chosen = np.flatnonzero(np.isin(drawn.prompt, drawn.rng.choice(N_PROMPTS, 20, False)))
+        found.append(sampling_of(drawn.voted_on(chosen[1:]), by_prompt=True).doubts)
+        assert "prompts" in sampling_of(drawn.voted_on(chosen)).doubts
+
+    assert sum(map(bool, found)) <= 1
+    assert sampling_of(drawn.voted_on(np.arange(len(drawn.prompt))), by_prompt=True).doubts == ()
+    first = sampling_of(drawn.voted_on(first_prompts(drawn)), by_prompt=True)
+    assert "prompts" in first.doubts
+    assert (first.n_voted, len(first.prompts), first.expected_prompts) == (60, 10, 10.0)
 
 
 def first_prompts(drawn: Judged) -> NDArray[np.intp]:

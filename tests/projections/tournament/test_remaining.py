@@ -1,10 +1,17 @@
 """What is owed to a tournament, and what is asked again, never, or needlessly."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.judging import FailureReason, JudgeQueryReopened, PairReconciled
+from ledger.events.judging import (
+    FailureReason,
+    JudgeQueryReopened,
+    PairReconciled,
+    repeat_key,
+)
 from ledger.events.registration import Entrant
 from ledger.events.registry import Event
 from ledger.identity import Digest, PromptId, StreamId
@@ -20,9 +27,11 @@ from projections.tournament.remaining import (
     missing_responses,
     n_waiting_pairs,
     open_queries,
+    open_repeats,
     open_scores,
     progress,
     refreshed_query,
+    repeats_of,
     unreconciled,
 )
 from projections.tournament.state import Tournament
@@ -502,3 +511,45 @@ def test_an_answer_is_open_until_it_has_a_score() -> None:
     assert pair.subject == "factuality"
     assert refreshed_query(known(put), before[0], ASKING) == before[0]._replace(n_failed=0)
     assert after == ()
+
+
+def test_repeats_are_a_random_sample_of_the_queries_with_a_verdict() -> None:
+    """Which a larger number adds to; another seed draws another."""
+    fates: list[Fate] = ["a"] * 9
+    events = history(cup(4), *fates)
+    tournament, bank = known(*events), everything(known(*events))
+    opening = tournament.opening
+    assert opening is not None
+    reseeded = dataclasses.replace(tournament, opening=replace(opening, generation_seed=1))
+
+    found = repeats_of(tournament, bank, judge())
+    others = repeats_of(reseeded, bank, judge())
+
+    assert len(found) == 18
+    assert {each.key for each in found} == {repeat_key(query) for query in tournament.verdicts}
+    assert [each.key for each in found[:9]] != [each.key for each in others[:9]]
+    assert [each.key for each in repeats_of(known(*events), bank, judge())] == [
+        each.key for each in found
+    ]
+    assert repeats_of(Tournament(STREAM), (), judge()) == []
+
+
+def test_a_repeat_is_open_until_it_has_a_verdict_of_its_own() -> None:
+    """That of the query that it repeats is none, and it changes no outcome."""
+    events = history(cup(1), "a", "b", "pending")
+    tournament = known(*events)
+    repeats = repeats_of(tournament, everything(tournament), judge())
+    first, *_ = open_ones = open_repeats(tournament, repeats, AskingRules(0))
+    after = known(*events, verdict(repeats[0].key, "TIE"))
+
+    assert len(open_ones) == 4
+    assert first.repeats in tournament.verdicts
+    assert first.asked.user == first.match.query(first.asked.order).user
+    assert repeats[0].key not in {
+        each.asked.query_key for each in open_repeats(after, repeats, AskingRules(0))
+    }
+    assert refreshed_query(after, first, AskingRules(0)) is None
+    assert [each.status for each in settled(after)] == [each.status for each in settled(tournament)]
+    assert len(repeats_of(after, everything(after), judge())) == 4
+    (open_now, *_) = open_queries(tournament, everything(tournament), judge(), AskingRules(0))
+    assert open_now.repeats is None

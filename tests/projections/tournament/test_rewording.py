@@ -2,7 +2,13 @@
 
 from ledger.events.registration import Instructions, Prompt, Rubric
 from ledger.events.registry import Event
-from projections.tournament.remaining import ANY_QUESTION, missing_responses, open_queries
+from projections.tournament.remaining import (
+    ANY_QUESTION,
+    missing_responses,
+    open_queries,
+    open_repeats,
+    repeats_of,
+)
 from projections.tournament.rewording import (
     JudgeVersion,
     Rewording,
@@ -191,6 +197,16 @@ def test_a_prompt_that_nobody_answered_in_its_earlier_words_was_not_edited_for_t
 def test_a_corrected_gold_answer_is_no_matter_of_words() -> None:
     """What the judge is told to do has not changed."""
     assert asked_again(*BEFORE, *opening(gold="ibuprofen", number=2)) == ()
+
+
+def test_a_repeat_is_asked_as_its_query_was() -> None:
+    """Although nobody asked it before, and the pair was once put in other words."""
+    now = judged(*BEFORE, *opening(style=rubric("style", text="Be brief."), number=2))
+    state = known(*now)
+    repeats = repeats_of(state, everything(state), state.panel[0])
+
+    assert repeats
+    assert rewordings(state, open_repeats(state, repeats, ANY_QUESTION), state.panel[0]) == ()
 
 
 def test_a_tournament_that_was_never_opened_asks_nothing() -> None:

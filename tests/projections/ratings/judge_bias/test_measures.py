@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from ledger.events.judging import Verdict
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.responses import ResponseGenerated
+from ledger.identity import Digest
 from projections.battles.columns import CannotRate
 from projections.intervals import wilson
 from projections.ratings.judge_bias.measures import (
@@ -21,9 +23,12 @@ from projections.ratings.judge_bias.measures import (
 from projections.ratings.judge_bias.pairs import JudgedPairs
 from projections.ratings.tournament import style_controlled
 from projections.results.judges import BiasRow
+from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN
+from projections.tournament.remaining import Repeat, repeats_of
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
-from tests.support.builders.events import entrant, judge, known, opened, prompt
+from projections.verdicts.queries import RecordedVerdict
+from tests.support.builders.events import entrant, judge, known, opened, prompt, verdict
 from tests.support.builders.juries import Juror, judged
 from tests.support.builders.worlds import (
     SLOT_A,
@@ -337,3 +342,41 @@ def test_without_a_pair_nobody_contradicts_itself() -> None:
     found = flips(said([], [], []))
 
     assert [each.share.value for each in found] == [None] * 3
+
+
+def test_verdicts_that_change_when_asked_again_are_told_beside_flips() -> None:
+    """Of the repeats, by how they changed; a repeat without a verdict is none."""
+    said = drawn(3, A, B, TIE)
+    once = held(said)
+    prompts = everything(once)
+    first, second, third, fourth, *_ = repeats_of(once, prompts, JUDGES[0])
+    same = {each.key: once.verdicts[query].event.verdict for each, query in originals(once)}
+    reversed_: dict[Verdict, Verdict] = {"A": "B", "B": "A", "TIE": "TIE"}
+    tied: dict[Verdict, Verdict] = {"A": "TIE", "B": "TIE", "TIE": "A"}
+    changed = {
+        first.key: reversed_[same[first.key]],
+        second.key: tied[same[second.key]],
+        third.key: same[third.key],
+    }
+    verdicts = once.verdicts.update(
+        {key: RecordedVerdict(verdict(key, told), 0) for key, told in changed.items()}
+    )
+    again = dataclasses.replace(once, verdicts=verdicts)
+    is_opposite = same[first.key] != "TIE"
+
+    found = figures(again)
+
+    assert not any(measure == "retest flips" for _, measure, _ in figures(once))
+    every = found["opus", "retest flips", "all repeats"]
+    assert (every.n, every.n_of) == (3, "repeats")
+    assert every.value == pytest.approx((1 + is_opposite) / 3)
+    assert found["opus", "retest flips", OPPOSITE].value == pytest.approx(is_opposite / 3)
+    assert found["opus", "retest flips", TIE_BESIDE_WIN].value == pytest.approx(1 / 3)
+    assert found["opus", "flips", "all pairs"] == figures(once)["opus", "flips", "all pairs"]
+    assert fourth.key not in again.verdicts
+
+
+def originals(tournament: Tournament) -> list[tuple[Repeat, Digest]]:
+    """Return each repeat with the key of the query that it asks again."""
+    found = repeats_of(tournament, everything(tournament), JUDGES[0])
+    return [(each, dict(each.match.keys)[each.order]) for each in found]

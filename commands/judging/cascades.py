@@ -1,0 +1,106 @@
+"""Use case: forecast what asking a strong judge on a share of the prompts only would gain.
+
+A cheap judge is asked on all prompts, and the strong one corrects it: `tourney project bt --truth`.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+from commands.errors import counted
+from commands.spending.pricing import Pricing
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Dimension, PromptId
+from projections.battles.columns import CannotRate
+from projections.battles.voted import both_judged
+from projections.ratings.forecast import FEWEST_PROMPTS
+from projections.ratings.prediction_powered import (
+    BUDGET,
+    LEAST_GAIN,
+    CascadeForecast,
+    forecast_cascade,
+)
+from projections.tournament.matches import queries_to
+from projections.tournament.settlement import by_dimension, settle
+from projections.tournament.shares import share_of, without_shares
+from projections.tournament.state import Tournament
+
+_PRICED: Final = 200  # queries whose mean price stands for all
+
+
+class CascadeAdvice(NamedTuple):
+    """Whether a cascade is worth it on a dimension; without a forecast, why there is none."""
+
+    dimension: Dimension
+    cheap: str
+    strong: str
+    forecast: CascadeForecast | None
+    why: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What the two judges' verdicts say of a cascade, and whether to set one up."""
+        found = self.forecast
+        if found is None:
+            return f"{self.dimension}: no forecast of a `share` for {self.strong}: {self.why}"
+        on = f"{counted(found.n_pairs, 'pair')} of {counted(found.n_prompts, 'prompt')}"
+        said = (
+            f"{self.dimension}: outcomes by {self.cheap} and {self.strong} correlate by rho ="
+            f" {found.correlation:.2f} (on {on}), what each prompt says of the ratings by"
+            f" {found.prompt_correlation:.2f}"
+        )
+        if found.gain is None:
+            return f"{said}. No `share`: {self.cheap} alone costs a third of {self.strong} or more"
+        alone = f"than {self.strong} alone has for the same money, a third of its full cost"
+        gain = f"standard errors {abs(found.gain):.0%} {'lower' if found.gain >= 0 else 'higher'}"
+        if found.is_worth_it:
+            return f"{said}. With share = {found.share:.2f}: {gain} {alone}"
+        advice = f"Advised against: share = {found.share:.2f} would have {gain} {alone}, and"
+        return f"{said}. {advice} {LEAST_GAIN:.0%} are worth a second judge"
+
+
+def advise_on_cascade(
+    state: Tournament,
+    prompts: Collection[PromptId],
+    judges: tuple[JudgeSettings, JudgeSettings],
+    pricing_of: Callable[[JudgeSettings], Pricing],
+) -> Iterator[CascadeAdvice]:
+    """Forecast a cascade on each dimension; nothing where no saving is in sight or asked for.
+
+    Args:
+        state: What is recorded; verdicts count wherever both judges gave some.
+        prompts: That are judged.
+        judges: The cheap one and the strong one.
+        pricing_of: Returns the prices of a judge.
+    """
+    evidence, (cheap, strong) = without_shares(state), judges
+    cost, full = (_price(evidence, prompts, judge, pricing_of(judge)) for judge in judges)
+    ratio = cost / full if cost is not None and full else None
+    if share_of(state, strong) is None and (ratio is None or ratio >= BUDGET):
+        return
+    by_cheap, by_strong = (
+        by_dimension(evidence, settle(evidence, prompts, judge)) for judge in judges
+    )
+    for dimension in (rubric.dimension for rubric in state.dimensions):
+        battles = both_judged(by_cheap[dimension], by_strong[dimension], evidence.same_texts)
+        advice = CascadeAdvice(dimension, cheap.judge_id, strong.judge_id, None)
+        if ratio is None:
+            yield advice._replace(why="it has no price, or the other judge has none")
+        elif battles.n_prompts < FEWEST_PROMPTS:
+            few = f"verdicts by it and by {cheap.judge_id} on {FEWEST_PROMPTS} prompts"
+            why = f"it takes {few}, and there are some on {battles.n_prompts}"
+            yield advice._replace(why=why)
+        else:
+            try:
+                yield advice._replace(forecast=forecast_cascade(battles, ratio))
+            except CannotRate as error:
+                yield advice._replace(why=error.why)
+
+
+def _price(
+    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, pricing: Pricing
+) -> float | None:
+    """Return the mean price of a query to a judge; None: unknown."""
+    queries = [*islice(queries_to(state, prompts, judge), _PRICED)]
+    whole = pricing.expected_usd(queries)
+    return whole and whole / len(queries)

@@ -1,0 +1,78 @@
+"""The share of the prompts that a judge is asked on, as the strong judge of a cascade.
+
+Each prompt draws a number by the seed, whoever else is in the bank, and a judge is asked on those
+whose number is below its share. So a larger share asks all that a smaller one does, a further
+prompt leaves the earlier ones as they were, and of two judges the one with the smaller share is
+asked on a part of the other's prompts. All pairs of a prompt are asked about, or none: prompts are
+what intervals are clustered by.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import cache, lru_cache
+from typing import Final
+
+import msgspec
+
+from ledger.events.registration import JudgeSettings
+from ledger.identity import JudgeId, PromptId, digest_of
+from projections.tournament.state import Tournament
+
+_DIGITS: Final = 16  # hexadecimal, of a drawn number
+
+
+@cache
+def _recorded_shares(configuration: str) -> Mapping[JudgeId, float]:
+    jury = json.loads(configuration).get("jury", ())
+    return {juror["id"]: juror["share"] for juror in jury if juror.get("share") is not None}
+
+
+def share_of(tournament: Tournament, judge: JudgeSettings) -> float | None:
+    """Return the share of the prompts that a judge is asked on; None: all of them."""
+    opening = tournament.opening
+    return _recorded_shares(opening.configuration).get(judge.judge_id) if opening else None
+
+
+def asked_prompts(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Collection[PromptId]:
+    """Return those of some prompts that a judge is asked on."""
+    share, opening = share_of(tournament, judge), tournament.opening
+    if share is None or opening is None:
+        return prompts
+    chosen = frozenset(prompts)
+    return frozenset(
+        prompt.prompt_id
+        for prompt in tournament.bank
+        if prompt.prompt_id in chosen and _number(prompt.text, opening.generation_seed) < share
+    )
+
+
+@lru_cache(maxsize=4096)  # asked for again and again
+def _number(text: str, seed: int) -> float:
+    """Draw a prompt's number, in [0, 1)."""
+    return int(digest_of(["share", seed, text])[:_DIGITS], 16) / 16.0**_DIGITS
+
+
+def without_shares(tournament: Tournament) -> Tournament:
+    """Return a tournament where every judge is asked on all prompts, whatever the settings say."""
+    opening = tournament.opening
+    if opening is None or not _recorded_shares(opening.configuration):
+        return tournament
+    configured = json.loads(opening.configuration)
+    for juror in configured["jury"]:
+        juror["share"] = None
+    told = msgspec.structs.replace(opening, configuration=json.dumps(configured))
+    return replace(tournament, opening=told)
+
+
+def outside_share(tournament: Tournament, judge: JudgeSettings) -> tuple[str, ...]:
+    """Return a sentence on the prompts that a judge is not asked on, if it has a share."""
+    share = share_of(tournament, judge)
+    if share is None:
+        return ()
+    bank = [prompt.prompt_id for prompt in tournament.bank]
+    n_asked = len(asked_prompts(tournament, bank, judge))
+    asked = f"{judge.judge_id} is asked on {n_asked} of {len(bank)} prompts"
+    return (f"share = {share:g}: {asked}, drawn by the seed; the others are not planned for it",)

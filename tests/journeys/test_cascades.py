@@ -1,0 +1,118 @@
+"""A cheap judge on all prompts, a strong one on a share: what is owed, rated and told."""
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands.settings.inputs import shipped_data
+from commands.settings.starting.demo import lay_out_demo
+from tests.support.command_line.launching import launch
+
+N_PROMPTS = 40
+JURY = """
+[[jury]]
+id = "strict"
+provider = "reference"
+model = "chrF2"
+tie_band = 0.01
+"""
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the demo of recorded answers after a run; its juror was not asked yet."""
+    folder = tmp_path_factory.mktemp("cascades") / "demo"
+    lay_out_demo(folder, weights=False)
+    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
+        bank = "".join(islice(prompts, 58, 58 + N_PROMPTS))
+    (folder / "bank.jsonl").write_text(bank, encoding="utf-8")
+    settings = folder / "tournament.toml"
+    settings.write_text(settings.read_text(encoding="utf-8") + JURY, encoding="utf-8")
+    launch(folder, "run")
+    return folder
+
+
+def at_share(folder: Path, share: float) -> None:
+    """Write a share into the settings of the juror."""
+    settings = folder / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").partition("\nshare = ")[0].rstrip()
+    settings.write_text(f"{text}\nshare = {share}\n", encoding="utf-8")
+
+
+def said(folder: Path, *words: str) -> Any:  # noqa: ANN401  # JSON
+    """Return the JSON that a command prints."""
+    done = launch(folder, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def n_owed(folder: Path) -> int:
+    """Return how many queries to the juror are open."""
+    return int(said(folder, "plan", "judge", "--judge", "strict")["n_owed"])
+
+
+def test_a_share_is_judged_grown_and_corrects_the_cheap_judge(judged: Path) -> None:
+    """A larger share owes the difference; ratings by both are for the strong judge."""
+    at_share(judged, 1.0)
+    everything = n_owed(judged)
+    at_share(judged, 0.3)
+    small = n_owed(judged)
+    planned = launch(judged, "plan", "judge", "--judge", "strict").stdout
+    applied = launch(judged, "apply", "judge", "--judge", "strict")
+    at_share(judged, 0.6)
+    more = n_owed(judged)
+    launch(judged, "apply", "judge", "--judge", "strict")
+    found = said(judged, "project", "bt", "--truth", "strict")
+    shown = " ".join(launch(judged, "project", "bt", "--truth", "strict").stdout.split())
+    progress = launch(judged, "status", "--judge", "strict").stdout
+
+    assert 0 < small < everything
+    assert "share = 0.3: strict is asked on" in planned
+    assert f"{small} queries were open: {small} answered with a verdict" in applied.stderr
+    assert 0 < more < everything - small
+    assert n_owed(judged) == 0
+    correction = found["correction"]["factuality"]
+    assert (found["judge"], found["truth"]) == ("reference", "strict")
+    assert correction["doubts"] == []
+    assert 0 < correction["n_prompts"] < N_PROMPTS
+    assert all(row["low"] < row["rating"] < row["high"] for row in found["rows"])
+    assert "factuality: strict is the truth: its outcomes of" in shown
+    assert "factuality, by strict:" in shown
+    assert "share = 0.6: strict is asked on" in shown
+    assert "WARNING: factuality: the" not in shown
+    assert " + 0 pending" in progress
+    assert "the others are not planned for it" in " ".join(progress.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--truth reference", "--truth 'reference' corrects one other judge: name it by --judge"),
+        ("--truth strict --judge strict", "known: reference"),
+        ("--truth strict --policy majority", "--truth 'strict' corrects one other judge"),
+        ("--truth strikt", "no battles were imported as 'strikt'"),
+    ],
+)
+def test_what_a_judge_cannot_correct_is_refused(judged: Path, words: str, why: str) -> None:
+    """Itself, a jury that it is one of, and nobody."""
+    done = launch(judged, "project", "bt", *words.split())
+
+    assert done.returncode in {1, 2}
+    assert why in " ".join(done.stderr.split())
+
+
+def test_prompts_in_order_are_told_to_be_no_random_sample(judged: Path) -> None:
+    """As after a limit: what the judge does on the first ones says little of the others."""
+    settings = judged / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").partition("\nshare = ")[0]
+    text = text.replace('"strict"', '"limited"').replace("0.01", "0.02")
+    settings.write_text(text, encoding="utf-8")
+    launch(judged, "apply", "judge", "--judge", "limited", "--limit", "40")
+
+    shown = " ".join(launch(judged, "project", "bt", "--truth", "limited").stdout.split())
+
+    assert "are no random sample of those judged, by their prompts" in shown
+    assert "give [[jury]] 'limited' a `share`, which draws at random" in shown
