@@ -1,19 +1,35 @@
 """Looks decide as rarely wrongly as they say, stop what is futile, and decide the same again."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from math import inf, sqrt
 from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from ledger.events.registration import TournamentOpened
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseGenerated
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.looks import ALPHA, Contest, Look, Schedule, look_at
+from projections.ratings.looks import (
+    ALPHA,
+    Contest,
+    Look,
+    Schedule,
+    decides_alike,
+    look_at,
+    look_now,
+)
+from projections.tournament.looks import entrant_reference, judge_reference, open_wave
 from tests.benchmarks.ratings.looks import blocks, covered, equals, false_share, spared
 from tests.support.builders.battles import in_columns
+from tests.support.builders.events import prompt, responses, rubric
 from tests.support.builders.looks import (
     FOUR_LOOKS,
     LOGIT,
@@ -23,6 +39,9 @@ from tests.support.builders.looks import (
     simulated,
     with_baseline,
 )
+from tests.support.builders.waves import FOUR, Names, bank, opening
+from tests.support.builders.worlds import Fate, become, matches_of
+from tests.support.specification import after
 
 NORMAL = NormalDist()
 STEP = 0.02  # of z, where chances are added up
@@ -280,6 +299,124 @@ def test_a_look_decides_the_same_again() -> None:
     assert (one.critical, one.widening) == (other.critical, other.widening)
     assert {*one.decided} == {*other.decided}
     assert {frozenset(pair) for pair in one.futile} == {frozenset(pair) for pair in other.futile}
+
+
+def judged(known: Sequence[Event], fates: Mapping[Names, Sequence[Fate]]) -> list[Event]:
+    """Return events, and what becomes of each pair on the open wave: its fates in turn."""
+    state = after(*known)
+    wave, met = open_wave(state), Counter[Names]()
+    events = [*known]
+    for match in matches_of(state):
+        pair = (match.pairing.a.entrant.entrant_id, match.pairing.b.entrant.entrant_id)
+        if match.pairing.prompt.prompt_id in wave and pair in fates:
+            events += become(match, fates[pair][met[pair] % len(fates[pair])])
+            met[pair] += 1
+    return events
+
+
+ZOE_WINS: Final = {
+    ("zoe", "amy"): ["a"] * 9 + ["b"],
+    ("zoe", "kim"): ["a"] * 8 + ["b"] * 2,
+    ("amy", "kim"): ["a", "b"],
+}
+
+
+def cup(**fields: object) -> list[Event]:
+    """Return a tournament of three entrants on 80 prompts, answered, with two looks."""
+    events = opening(bank(80), n_looks=2, entrants=FOUR[:3], **fields)
+    return [*events, *responses(after(*events))]
+
+
+def test_a_look_says_what_it_saw_and_decided() -> None:
+    """The pairs of today's configurations, the better one first, and the wave's prompts."""
+    events = judged(cup(), ZOE_WINS)
+    state = after(*events)
+
+    (found,) = look_now(state).dimensions
+
+    assert look_now(state).prompts == open_wave(state)
+    assert (look_now(state).number, look_now(state).n_looks) == (1, 2)
+    assert look_now(state).judge == judge_reference(state)
+    assert (found.n_prompts, found.n_planned) == (40, 80)
+    assert found.critical is not None
+    assert {(pair.a.label, pair.b.label) for pair in found.decided} == {
+        ("zoe", "amy"),
+        ("zoe", "kim"),
+    }
+    assert found.decided[0].a == entrant_reference(FOUR[0])
+
+
+def test_a_second_look_tests_what_the_first_did_not_decide() -> None:
+    """By all verdicts so far; it is the last, and nothing is futile then."""
+    events = judged(cup(), ZOE_WINS)
+    first_look = look_now(after(*events))
+    events = judged([*events, first_look], {("amy", "kim"): ["b"] * 9 + ["a"]})
+
+    second = look_now(after(*events))
+
+    (found,) = second.dimensions
+    assert (second.number, found.n_prompts) == (2, 80)
+    assert [(pair.a.label, pair.b.label) for pair in found.decided] == [("kim", "amy")]
+    assert found.futile == ()
+    assert found.critical is not None
+    assert found.critical < 2.3  # of a single pair
+
+
+def test_with_a_baseline_only_pairs_with_it_are_tested() -> None:
+    """The third pair was not planned, and its critical value is not paid for."""
+    star = cup(design={"baseline": "zoe"})
+
+    (found,) = look_now(after(*judged(star, ZOE_WINS))).dimensions
+    (of_all,) = look_now(after(*judged(cup(), ZOE_WINS))).dimensions
+
+    assert {"zoe"} == {pair.a.label for pair in found.decided}
+    assert found.futile == ()
+    assert of_all.critical != found.critical
+
+
+def test_a_dimension_without_verdicts_has_no_look() -> None:
+    """Where its prompts lack a gold answer, or all replies were unreadable."""
+    rubrics = [rubric(), rubric("style", needs_gold=False)]
+    prompts = [prompt(f"p{n}", gold=None) for n in range(4)]
+    events = [*opening(prompts, n_looks=2, entrants=FOUR[:3], rubrics=rubrics)]
+    events += responses(after(*events))
+
+    assert look_now(after(*events)).dimensions == ()
+    looked = look_now(after(*judged(events, ZOE_WINS)))
+    assert [each.rubric.label for each in looked.dimensions] == ["style"]
+    assert looked.dimensions[0].critical is None
+
+
+def test_looks_are_compared_by_what_they_decide() -> None:
+    """Not by the last digits of a critical value, which processors may compute otherwise."""
+    look = look_now(after(*judged(cup(), ZOE_WINS)))
+    (found,) = look.dimensions
+    digits, less = (
+        replace(look, dimensions=(replace(found, **changed),))
+        for changed in ({"critical": 3.1}, {"decided": found.decided[:1]})
+    )
+
+    assert decides_alike(look, digits)
+    assert not decides_alike(look, less)
+
+
+def test_a_bank_that_grew_after_the_last_look_is_looked_at_once_more() -> None:
+    """All was spent, so that nothing more is decided."""
+    events = judged(cup(), {("amy", "kim"): ["a", "b", "a"], **ZOE_WINS})
+    events.append(look_now(after(*events)))
+    events = judged(events, {("amy", "kim"): ["a", "b"]})
+    events.append(look_now(after(*events)))
+    first_opening, *others = opening(bank(100), n_looks=2, entrants=FOUR[:3])
+    assert isinstance(first_opening, TournamentOpened)
+    grown = [*events, replace(first_opening, opening=2), *others]
+    known = {each.response_key for each in events if isinstance(each, ResponseGenerated)}
+    grown += [each for each in responses(after(*grown)) if each.response_key not in known]
+
+    third = look_now(after(*judged(grown, {("amy", "kim"): ["a"]})))
+
+    (found,) = third.dimensions
+    assert (third.number, len(third.prompts), found.n_planned) == (3, 20, 100)
+    assert found.decided == found.futile == ()
 
 
 def test_a_few_tournaments_of_equals_are_decided_by_no_look() -> None:
