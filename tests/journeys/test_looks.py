@@ -12,12 +12,12 @@ from typing import Final
 
 import pytest
 
-from commands.decisions.decide import look_now
 from commands.judging.waves import sentence_of_last_look
 from ledger.auditing.audit import audit
 from ledger.events.judging import JudgeQueryFailed, LookTaken, VerdictReceived
 from ledger.events.registry import Event
 from ledger.store import Ledger
+from projections.ratings.looks import look_now
 from tests.providers.openai import FakeOpenAI, Json, Said
 from tests.support.builders.commands import write_bank
 from tests.support.builders.games import CHANGE, forge_with_hashes

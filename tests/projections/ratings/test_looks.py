@@ -1,8 +1,8 @@
 """Looks decide as rarely wrongly as they say, stop what is futile, and decide the same again."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from math import inf, sqrt
+from collections.abc import Mapping, Sequence
+from math import inf
 from statistics import NormalDist
 from typing import Final
 
@@ -18,7 +18,6 @@ from ledger.events.responses import ResponseGenerated
 from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.looks import (
-    ALPHA,
     Contest,
     Look,
     Schedule,
@@ -59,75 +58,6 @@ def drawn(
 def first(battles: Battles, share: float) -> Battles:
     """Return the battles on a share of the prompts."""
     return battles.take(battles.cluster < round(share * (battles.cluster.max() + 1)))
-
-
-def criticals(
-    battles: Battles, shares: Sequence[float], taken: Sequence[float] = (), *, n_draws: int = 10**5
-) -> list[float]:
-    """Return the critical value of each look at all pairs, after some that were taken."""
-    critical = [*taken]
-    while len(critical) < len(shares):
-        look = look_at(battles, all_pairs(battles), Schedule(shares, critical), n_draws=n_draws)
-        critical.append(look.critical)
-    return critical
-
-
-def spending(alpha: float) -> Callable[[float], float]:
-    """Return what is spent of a chance by each share, as Lan and DeMets (1983) have it."""
-    return lambda t: 2 - 2 * NORMAL.cdf(NORMAL.inv_cdf(1 - alpha / 2) / sqrt(t)) if t else 0.0
-
-
-def integrated(shares: Sequence[float], spend: Callable[[float], float]) -> list[float]:
-    """Return the critical values of one |z|: its density is added up on a grid, look by look."""
-    grid = np.linspace(-5, 5, 2001)
-    width = grid[1] - grid[0]
-    density, critical, before = np.where(grid == 0, 1 / width, 0.0), list[float](), 0.0
-    for share in shares:
-        apart = (grid[:, None] - grid) / sqrt(share - before)
-        step = np.exp(-(apart**2) / 2) / sqrt(2 * np.pi * (share - before))
-        density = step @ density * width
-        beyond = np.cumsum(density[grid < 0]) * 2 * width
-        edge = -np.interp(spend(share) - spend(before), beyond, grid[grid < 0] + width / 2)
-        critical.append(float(edge) / sqrt(share))
-        density, before = np.where(np.abs(grid) < edge, density, 0.0), share
-    return critical
-
-
-def test_what_is_checked_against_are_published_critical_values() -> None:
-    """Of two-sided tests at 5 %, each side spent for itself: gsDesign's sfLDOF."""
-    sides = spending(ALPHA / 2)
-
-    four, two = (integrated(shares, lambda t: 2 * sides(t)) for shares in (FOUR_LOOKS, (0.5, 1)))
-
-    assert four == pytest.approx([4.333, 2.963, 2.359, 2.014], abs=0.003)
-    assert two == pytest.approx([2.963, 1.969], abs=0.003)
-
-
-@pytest.mark.parametrize("shares", [FOUR_LOOKS, (0.5, 1.0), (0.3, 0.35, 0.9, 1.0), (1.0,)])
-def test_critical_values_of_two_entrants_are_those_of_one_contrast(shares: Sequence[float]) -> None:
-    """They are simulated: of so many draws, the first of four looks decides 27."""
-    found = criticals(drawn([0.0, 0.0]), shares, n_draws=300_000)
-
-    wanted = integrated(shares, spending(ALPHA))
-    assert found == pytest.approx(wanted, abs=0.1)
-    assert found[-1] == pytest.approx(wanted[-1], abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("n", "wanted"),
-    [(4, [4.29, 3.28, 2.87, 2.66, 2.56]), (20, [5.04, 4.14, 3.80, 3.64, 3.54])],
-)
-def test_critical_values_of_all_pairs_are_larger(n: int, wanted: Sequence[float]) -> None:
-    """Those of four looks and of a single one; the first decides 9 of 100,000 draws."""
-    battles = drawn([0.0] * n)
-    n_draws = 10**5 if n == 4 else 2 * 10**4
-
-    found = [*criticals(battles, FOUR_LOOKS, n_draws=n_draws), *criticals(battles, [1.0])]
-
-    assert found == pytest.approx(wanted, abs=0.05) or found[1:] == pytest.approx(
-        wanted[1:], abs=0.05
-    )
-    assert found[0] == pytest.approx(wanted[0], abs=0.4)
 
 
 def test_a_clear_winner_is_decided_early() -> None:
@@ -244,31 +174,6 @@ def test_no_pair_is_decided_where_nothing_may_be_spent_yet() -> None:
     look = look_at(battles, all_pairs(battles), Schedule(shares, ()))
 
     assert look.critical == inf
-    assert look.decided == ()
-
-
-def test_looks_at_a_bank_that_grew_spend_what_is_left() -> None:
-    """Half was spent as of all prompts; of twice as many it was a quarter, and so too much."""
-    battles = drawn([0.0, 0.0])
-    early = criticals(battles, FOUR_LOOKS, n_draws=200_000)
-    grown = (0.125, 0.25, 0.625, 1.0)
-
-    found = criticals(battles, grown, early[:2], n_draws=200_000)
-    as_planned = criticals(battles, grown, n_draws=200_000)
-
-    assert found[:2] == early[:2]
-    assert found[2] > as_planned[2]
-    assert found[3] == pytest.approx(as_planned[3], abs=0.04)
-
-
-def test_what_is_spent_is_spent_for_good() -> None:
-    """Prompts that are added after the last look make intervals narrower, and decide no pair."""
-    battles = drawn([0.3, 0.0])
-    taken = criticals(drawn([0.0, 0.0]), FOUR_LOOKS)
-
-    look = look_at(battles, all_pairs(battles), Schedule((0.2, 0.4, 0.6, 0.8, 1.0), taken))
-
-    assert look.critical > 4
     assert look.decided == ()
 
 
