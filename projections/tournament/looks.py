@@ -17,7 +17,7 @@ from ledger.events.judging import DimensionLook, LookTaken, PairOfEntrants
 from ledger.events.registration import Entrant, JudgeSettings, Reference, Rubric
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
 from projections.tournament.bank import first_samples, is_eligible, recorded_pilot, recorded_samples
-from projections.tournament.designs import not_planned, planned_pairs
+from projections.tournament.designs import EntrantPair, not_planned, planned_pairs
 from projections.tournament.state import Tournament
 
 
@@ -202,6 +202,26 @@ def not_asked(tournament: Tournament) -> tuple[str, ...]:
     return (*not_planned(tournament), *_said_of_looks(tournament))
 
 
+def n_spared(tournament: Tournament) -> int:
+    """Return how many comparisons are not asked, since looks stopped their pairs."""
+    stops, pairs = stops_of(tournament), planned_pairs(tournament)
+    return sum(_n_spared(tournament, rubric, stops, pairs) for rubric in tournament.dimensions)
+
+
+def _n_spared(
+    tournament: Tournament,
+    rubric: Rubric,
+    stops: Stops,
+    pairs: Mapping[PromptId, Sequence[EntrantPair]],
+) -> int:
+    return sum(
+        stops.leaves_out(rubric.dimension, prompt.prompt_id, pair)
+        for prompt in tournament.bank
+        if is_eligible(rubric, prompt)
+        for pair in pairs[prompt.prompt_id]
+    )
+
+
 def _said_of_looks(tournament: Tournament) -> Iterator[str]:
     n_looks = n_looks_of(tournament)
     if n_looks is None:
@@ -215,14 +235,9 @@ def _said_of_looks(tournament: Tournament) -> Iterator[str]:
         n_taken = len(looks_at(tournament, rubric))
         decided = planned & decided_pairs(tournament, rubric)
         stopped = {pair for dimension, pair in stops.last_wave if dimension == rubric.dimension}
-        n_spared = sum(
-            stops.leaves_out(rubric.dimension, prompt.prompt_id, pair)
-            for prompt in tournament.bank
-            if is_eligible(rubric, prompt)
-            for pair in pairs[prompt.prompt_id]
-        )
         yield (
             f"{rubric.dimension}: {n_taken} of {max(n_taken, n_looks)} looks taken: of"
             f" {len(planned)} pairs {len(decided)} are decided and"
-            f" {len(planned & stopped - decided)} futile; {n_spared} comparisons are spared"
+            f" {len(planned & stopped - decided)} futile;"
+            f" {_n_spared(tournament, rubric, stops, pairs)} comparisons are spared"
         )

@@ -182,6 +182,8 @@ def test_a_run_asks_less_and_nothing_twice(place: LookedAt) -> None:
     said = f"of 3 pairs 2 are decided and 1 futile; {n_spared} comparisons are spared"
     for view in (("status", "--tournament", "looked-at"), ("report", "--format", "md")):
         assert said in place.tourney(*view).out.replace("\n", " ")
+    spent = place.tourney("project", "spend").out
+    assert f"looks spared {n_spared} comparisons, about $0.0" in spent
     assert "0 differences" in place.tourney("replay").out
     assert place.tourney("verify").code == 0
 

@@ -26,16 +26,20 @@ from projections.ratings.looks import (
     look_now,
 )
 from projections.tournament.looks import entrant_reference, judge_reference, open_wave
-from tests.benchmarks.ratings.looks import blocks, covered, equals, false_share, spared
 from tests.support.builders.battles import in_columns
 from tests.support.builders.events import prompt, responses, rubric
 from tests.support.builders.looks import (
     FOUR_LOOKS,
     LOGIT,
     all_pairs,
+    blocks,
+    covered,
     decided_in_full,
+    equals,
+    false_share,
     looked_at,
     simulated,
+    spared,
     with_baseline,
 )
 from tests.support.builders.waves import FOUR, Names, bank, opening

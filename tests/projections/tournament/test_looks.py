@@ -14,7 +14,9 @@ from ledger.events.registry import Event
 from ledger.identity import PromptId
 from projections.tournament.bank import recorded_pilot
 from projections.tournament.looks import (
+    judging_order,
     looks_at,
+    n_spared,
     not_asked,
     open_wave,
     prompts_so_far,
@@ -174,7 +176,7 @@ def test_a_part_of_the_bank_is_judged_whatever_the_wave() -> None:
     assert prompts_so_far(after(*opening()), part) == part
     assert prompts_so_far(after(*opening(n_looks=None)), whole) == whole
     assert open_wave(after(*opening(n_looks=None))) == ()
-    assert open_wave(Tournament(after().stream)) == ()
+    assert open_wave(after()) == judging_order(after()) == ()
 
 
 def test_a_stopped_pair_is_asked_on_the_waves_until_then() -> None:
@@ -189,6 +191,7 @@ def test_a_stopped_pair_is_asked_on_the_waves_until_then() -> None:
     assert n_asked[frozenset(("zoe", "amy"))] == 2
     assert n_asked[frozenset(("kim", "bob"))] == 4
     assert sorted(n_asked.values()) == [2, 4, 8, 8, 8, 8]
+    assert n_spared(state) == 10
     assert not_asked(state) == (
         (
             "factuality: 2 of 4 looks taken: of 6 pairs 1 are decided and 1 futile;"

@@ -5,9 +5,9 @@ Each prompt has an answer of every entrant, better or worse than the entrant is 
 shown first by 0.3 logits. Both orders are asked, and about a sixth of the verdicts are ties.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,20 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.comparisons import pairs
+from projections.ratings.boundaries import Schedule
+from projections.ratings.bradley_terry.comparisons import differences, pairs
 from projections.ratings.bradley_terry.rate import rate, rate_points
-from projections.ratings.looks import Contest, Schedule, look_at
+from projections.ratings.looks import Contest, look_at
+from projections.student import critical_value
 
+SEED: Final = 2026  # of all that is drawn
 N_PROMPTS: Final = 143
 FOUR_LOOKS: Final = (0.25, 0.5, 0.75, 1.0)
 LOGIT: Final = 400 / np.log(10)  # Elo points
 N_DRAWS: Final = 20_000  # fewer than in earnest, as there are many looks
 _TIES: Final = 0.35
+Design: TypeAlias = Callable[[Battles], Collection[Contest]]
+"""Which pairs of a tournament are compared."""
 _MANY_PROMPTS: Final = 20_000
 
 
@@ -164,3 +169,81 @@ def wrong(decided: Collection[Contest], strengths: Floats) -> Iterator[Contest]:
     for pair in decided:
         if strength[pair.a] <= strength[pair.b]:
             yield pair
+
+
+def equals(n_entrants: int) -> Floats:
+    """Return the strengths of equals."""
+    return np.zeros(n_entrants)
+
+
+def blocks(n_entrants: int) -> Floats:
+    """Return the strengths of two blocks of equals, 300 Elo points apart."""
+    return np.repeat([0.0, 300 / LOGIT], n_entrants // 2)
+
+
+def false_share(
+    strengths: Floats, n: int, *, stops_futile: bool, design: Design = all_pairs
+) -> float:
+    """Return the share of tournaments where some look decides that equals differ."""
+    rng = np.random.default_rng([SEED, len(strengths)])
+    n_wrong = 0
+    for _ in range(n):
+        battles = simulated(strengths, rng)
+        seen = looked_at(battles, design(battles), stops_futile=stops_futile)
+        n_wrong += any(wrong(seen.decided, strengths))
+    return n_wrong / n
+
+
+class Spared(NamedTuple):
+    """What looks ask and decide: shares of what a tournament in full asks and rightly decides."""
+
+    asked: float
+    kept: float
+    wrong: float  # the share of tournaments with a wrong decision
+
+
+def spared(n_entrants: int, sd: float, n: int) -> Spared:
+    """Draw strengths with a standard deviation in Elo points; compare with all being asked."""
+    rng = np.random.default_rng([SEED, n_entrants, int(sd)])
+    asked, n_kept, n_right, n_wrong = list[float](), 0, 0, 0
+    for _ in range(n):
+        strengths = rng.normal(scale=sd / LOGIT, size=n_entrants)
+        battles = simulated(strengths, rng)
+        seen, full = looked_at(battles, all_pairs(battles)), decided_in_full(battles)
+        right = full - {*wrong(full, strengths)}
+        asked.append(len(seen.asked) / len(battles))
+        n_kept, n_right = n_kept + len(right & seen.decided), n_right + len(right)
+        n_wrong += any(wrong(seen.decided, strengths))
+    return Spared(float(np.mean(asked)), n_kept / n_right if n_right else 1.0, n_wrong / n)
+
+
+class Covered(NamedTuple):
+    """How often intervals of differences hold the truth: of each pair, and of all at once."""
+
+    of_pairs: Floats
+    of_all: float
+
+
+def covered(strengths: Floats, n: int) -> Covered:
+    """Look at tournaments of planted strengths, and count the widened intervals that hold."""
+    rng = np.random.default_rng([SEED, len(strengths), 4])
+    rating = true_ratings(strengths, rng)
+    truth = dict(zip(simulated(strengths, rng).entrants, rating.tolist(), strict=True))
+    upper = np.triu_indices(len(strengths), 1)
+    true = (rating[:, None] - rating)[upper]
+    holds, at_once = list[NDArray[np.bool_]](), 0
+    for _ in range(n):
+        battles = simulated(strengths, rng)
+        seen = looked_at(battles, all_pairs(battles))
+        ratings = rate(seen.asked.by_verdicts("half"), BradleyTerryParameters())
+        ratings = ratings.widened(seen.widening)
+        found = differences(ratings)
+        reach = critical_value(0.95, found.freedom) * found.error
+        holds.append(np.abs(found.points[upper] - true) <= reach[upper])
+        at_once += all(
+            row.low is not None
+            and row.high is not None
+            and row.low <= truth[row.entrant_a] - truth[row.entrant_b] <= row.high
+            for row in pairs(ratings)
+        )
+    return Covered(np.mean(holds, axis=0), at_once / n)
