@@ -311,3 +311,27 @@ def test_a_ledger_that_went_on_elsewhere_is_merged_with_its_looks(
     assert place.tourney("run", "--yes").code == 0
     assert len(place.asked()) == n_asked
     assert "0 differences" in place.tourney("replay").out
+
+
+def test_batches_are_sent_a_wave_at_a_time(tmp_path: Path) -> None:
+    """Without waiting each command receives a wave, looks at it, and sends the next."""
+    folder = paid.lay_out(tmp_path / "paid", n_prompts=2)
+    waves = f"[judging]\nlooks = 2\n\n{paid.SETTINGS}"
+    (folder / "tournament.toml").write_text(paid.settings(head=waves))
+    paid.record_responses(folder)
+    judge = ("apply", "judge", "--yes", "--no-wait")
+    with paid.provider(n_looks=None) as fake:
+        sent = paid.tourney(folder, *judge, url=fake.url)
+        waiting = paid.tourney(folder, *judge, url=fake.url)
+        fake.end_batches()
+        second = paid.tourney(folder, *judge, url=fake.url)
+        n_by_then = len(paid.verdicts_in(folder))
+        fake.end_batches()
+        done = paid.tourney(folder, *judge, url=fake.url)
+        bill = fake.bill()
+
+    assert (sent.code, waiting.code, second.code, done.code) == (7, 7, 7, 0), done.err
+    assert "look 1 of 2: factuality: 0 pairs decided" in second.err
+    assert "look 2 of 2: " in done.err
+    assert (n_by_then, len(paid.verdicts_in(folder))) == (36, 72)
+    paid.require_paid_as_recorded(folder, bill)
