@@ -17,10 +17,10 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from projections.battles.columns import Battles
 from projections.intervals import Floats
+from projections.ratings.boundaries import Schedule
 from projections.ratings.looks import (
     Contest,
     Look,
-    Schedule,
     decides_alike,
     look_at,
     look_now,
@@ -173,7 +173,7 @@ def test_a_newcomer_does_not_disturb_the_others() -> None:
 
 def test_no_pair_is_decided_where_nothing_may_be_spent_yet() -> None:
     """Of twenty looks the first would decide a millionth of a millionth."""
-    battles, shares = drawn([3.0, 0]), np.linspace(0.05, 1, 20)
+    battles, shares = drawn([3.0, 0]), np.linspace(0.05, 1, 20).tolist()
 
     look = look_at(battles, all_pairs(battles), Schedule(shares, ()))
 
@@ -223,16 +223,22 @@ def judged(known: Sequence[Event], fates: Mapping[Names, Sequence[Fate]]) -> lis
     return events
 
 
+def turns(fates: str) -> list[Fate]:
+    """Return what becomes of pairs, a letter each: the first of a pair wins (a) or the second."""
+    won: dict[str, Fate] = {"a": "a", "b": "b"}
+    return [won[each] for each in fates]
+
+
 ZOE_WINS: Final = {
-    ("zoe", "amy"): ["a"] * 9 + ["b"],
-    ("zoe", "kim"): ["a"] * 8 + ["b"] * 2,
-    ("amy", "kim"): ["a", "b"],
+    ("zoe", "amy"): turns("aaaaaaaaab"),
+    ("zoe", "kim"): turns("aaaaaaaabb"),
+    ("amy", "kim"): turns("ab"),
 }
 
 
-def cup(**fields: object) -> list[Event]:
+def cup(design: Mapping[str, object] | None = None) -> list[Event]:
     """Return a tournament of three entrants on 80 prompts, answered, with two looks."""
-    events = opening(bank(80), n_looks=2, entrants=FOUR[:3], **fields)
+    events = opening(bank(80), n_looks=2, entrants=FOUR[:3], design=design)
     return [*events, *responses(after(*events))]
 
 
@@ -259,7 +265,7 @@ def test_a_second_look_tests_what_the_first_did_not_decide() -> None:
     """By all verdicts so far; it is the last, and nothing is futile then."""
     events = judged(cup(), ZOE_WINS)
     first_look = look_now(after(*events))
-    events = judged([*events, first_look], {("amy", "kim"): ["b"] * 9 + ["a"]})
+    events = judged([*events, first_look], {("amy", "kim"): turns("bbbbbbbbba")})
 
     second = look_now(after(*events))
 
@@ -311,9 +317,9 @@ def test_looks_are_compared_by_what_they_decide() -> None:
 
 def test_a_bank_that_grew_after_the_last_look_is_looked_at_once_more() -> None:
     """All was spent, so that nothing more is decided."""
-    events = judged(cup(), {("amy", "kim"): ["a", "b", "a"], **ZOE_WINS})
+    events = judged(cup(), {("amy", "kim"): turns("aba"), **ZOE_WINS})
     events.append(look_now(after(*events)))
-    events = judged(events, {("amy", "kim"): ["a", "b"]})
+    events = judged(events, {("amy", "kim"): turns("ab")})
     events.append(look_now(after(*events)))
     first_opening, *others = opening(bank(100), n_looks=2, entrants=FOUR[:3])
     assert isinstance(first_opening, TournamentOpened)
@@ -321,7 +327,7 @@ def test_a_bank_that_grew_after_the_last_look_is_looked_at_once_more() -> None:
     known = {each.response_key for each in events if isinstance(each, ResponseGenerated)}
     grown += [each for each in responses(after(*grown)) if each.response_key not in known]
 
-    third = look_now(after(*judged(grown, {("amy", "kim"): ["a"]})))
+    third = look_now(after(*judged(grown, {("amy", "kim"): turns("a")})))
 
     (found,) = third.dimensions
     assert (third.number, len(third.prompts), found.n_planned) == (3, 20, 100)

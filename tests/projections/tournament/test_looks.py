@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -76,7 +77,9 @@ def waves(events: Sequence[Event]) -> list[tuple[PromptId, ...]]:
 def test_waves_are_equal_parts_of_the_bank(n_prompts: int, n_looks: int, n_samples: int) -> None:
     """Each prompt is in one, with all its samples."""
     prompts = bank(n_prompts, n_samples)
-    found = waves(opening(prompts, n_looks=n_looks, n_samples=n_samples))
+    found = waves(
+        opening(prompts, n_looks=n_looks, sections={"generation": {"samples": n_samples}})
+    )
 
     every = [name for wave in found for name in wave]
     sizes = [len(wave) // n_samples for wave in found]
@@ -100,7 +103,7 @@ def test_each_wave_has_its_share_of_every_source() -> None:
 def test_the_pilot_is_judged_first() -> None:
     """Its verdicts may be there already: of each source its prompts come before the others."""
     prompts = bank(40, sources=("recall", "vignette"))
-    events = opening(prompts, pilot={"size": 16, "strata": {}, "seed": 3})
+    events = opening(prompts, sections={"pilot": {"size": 16, "strata": {}, "seed": 3}})
     configuration = after(*events).opening
     assert configuration is not None
     pilot = recorded_pilot(prompts, configuration.configuration)
@@ -156,7 +159,7 @@ def _again(events: Sequence[Event]) -> Sequence[Event]:
 def test_further_samples_of_prompts_looked_at_are_judged_at_once() -> None:
     """They are in no wave to come; only pairs that go on are asked about them."""
     two = after_looks(opening(bank(8)), [("zoe", "amy")], [])
-    state = reopened(two, opening(bank(8, 2), n_samples=2))
+    state = reopened(two, opening(bank(8, 2), sections={"generation": {"samples": 2}}))
 
     now = {*prompts_so_far(state, everything(state))}
 
@@ -235,7 +238,7 @@ def test_stopped_pairs_are_not_missing() -> None:
     events += responses(after(*events))
     state = after(*after_looks(events, [*combinations(("zoe", "amy", "kim", "bob"), 2)]))
 
-    account = dict(progress(state, everything(state), judge()).accounts)["factuality"]
+    account = dict(progress(state, everything(state), judge()).accounts)[RUBRICS[0].dimension]
 
     assert (account.planned, account.pending) == (12, 12)
     assert n_waiting_pairs(state, everything(state), judge()) == 0
@@ -283,7 +286,7 @@ OTHERWISE = [entrant("zoe", max_new_tokens=64), *FOUR[1:]]
         "other instructions",
     ],
 )
-def test_a_look_holds_for_what_it_saw(fields: dict[str, object], n_stopped: int) -> None:
+def test_a_look_holds_for_what_it_saw(fields: dict[str, Any], n_stopped: int) -> None:
     """Labels have no say; what is compared, and how, does."""
     stopped = after_looks(opening(), [("zoe", "amy"), ("kim", "bob")])
 

@@ -1,13 +1,21 @@
 """Tournaments that are judged in waves, and looks at them."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from ledger.events.judging import DimensionLook, LookTaken, PairOfEntrants
-from ledger.events.registration import Prompt, Reference, TournamentOpened
+from ledger.events.registration import (
+    Entrant,
+    Instructions,
+    JudgeSettings,
+    Prompt,
+    Reference,
+    Rubric,
+    TournamentOpened,
+)
 from ledger.events.registry import Event
 from projections.tournament.looks import (
     entrant_reference,
@@ -40,20 +48,24 @@ def opening(
     prompts: Sequence[Prompt] | None = None,
     *,
     n_looks: int | None = 4,
-    design: dict[str, object] | None = None,
-    pilot: dict[str, object] | None = None,
-    n_samples: int = 1,
-    **fields: object,
+    design: Mapping[str, object] | None = None,
+    sections: Mapping[str, object] | None = None,
+    entrants: Sequence[Entrant] = FOUR,
+    rubrics: Sequence[Rubric] | None = None,
+    judges: Sequence[JudgeSettings] | None = None,
+    told: Instructions | None = None,
 ) -> tuple[Event, ...]:
     """Return the events that open a tournament of four entrants with looks."""
-    given_ = {"prompts": prompts or bank(8), "entrants": FOUR, "rubrics": [rubric()], **fields}
-    first, *others = opened(**given_)
+    first, *others = opened(
+        prompts=prompts or bank(8),
+        entrants=entrants,
+        rubrics=rubrics or [rubric()],
+        judges=judges,
+        told=told,
+    )
     assert isinstance(first, TournamentOpened)
-    configured = {
-        "judging": {"looks": n_looks, **(design or {})},
-        "generation": {"samples": n_samples},
-        "pilot": pilot,
-    }
+    judging = {"looks": n_looks, **(design or {})}
+    configured = {"judging": judging, "pilot": None, **(sections or {})}
     return replace(first, configuration=json.dumps(configured)), *others
 
 
@@ -66,7 +78,7 @@ def look(
     widening: float = 1.04,
 ) -> LookTaken:
     """Return a look at the open wave, which stops some pairs."""
-    references = {each.entrant_id: entrant_reference(each) for each in state.roster}
+    references = {str(each.entrant_id): entrant_reference(each) for each in state.roster}
     (about,) = [each for each in state.dimensions if each.dimension == dimension]
     as_decided, as_futile = (
         tuple(PairOfEntrants(*(references[name] for name in pair)) for pair in pairs)
