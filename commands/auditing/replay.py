@@ -113,15 +113,23 @@ def replay(
 def _looks_taken_otherwise(
     ledger: Ledger, stream: StreamId, until: int | None
 ) -> Iterator[Difference]:
-    """Yield the looks that today's verdicts before them would have decided in another way."""
-    own = [*ledger.read(stream=stream, types={type_name(LookTaken)}, until=until)]
+    """Yield the looks that the verdicts before them would have decided in another way.
+
+    A look that a merge took in is left out: it was taken elsewhere, maybe by other verdicts.
+    """
+    kinds = {type_name(LookTaken), type_name(LedgerMerged)}
+    found = [*ledger.read(stream=stream, types=kinds, until=until)]
+    own = [
+        each.position
+        for each in found
+        if isinstance(each.event, LookTaken) and not any(_took_in(other, each) for other in found)
+    ]
     state, page = Tournament(stream), list[Recorded]()
-    for recorded in ledger.read(until=own[-1].position) if own else ():
-        look = recorded.event
-        is_look = isinstance(look, LookTaken) and recorded.stream == stream
-        if is_look or len(page) == _PAGE:
+    for recorded in ledger.read(until=own[-1]) if own else ():
+        look, is_own = recorded.event, recorded.position in own
+        if is_own or len(page) == _PAGE:
             state, page = advance(state, page), []
-        if isinstance(look, LookTaken) and is_look and not decides_alike(look_now(state), look):
+        if isinstance(look, LookTaken) and is_own and not decides_alike(look_now(state), look):
             why, is_fault = "its verdicts decide otherwise", not state.redactions.positions
             yield Difference(f"look {look.number}", "decisions", why, is_fault=is_fault)
         page.append(recorded)

@@ -11,8 +11,14 @@ from commands.decisions.recorder import Recorder
 from commands.errors import counted
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.ports import Tell
-from ledger.events.judging import LookTaken
-from projections.tournament.looks import looked_at, n_looks_of, open_wave, prompts_so_far
+from projections.tournament.looks import (
+    later_waves,
+    looked_at,
+    looks_taken,
+    n_looks_of,
+    open_wave,
+    prompts_so_far,
+)
 from projections.tournament.matches import pairings
 from projections.tournament.remaining import n_waiting_pairs
 from projections.tournament.state import Tournament
@@ -45,7 +51,7 @@ def in_waves(
             tell(f"no look is taken yet: {queries} no verdict")
             return done
         recorder.record(TakeLook(len(recorder.state.looks) + 1))
-        tell(sentence_of(recorder.state.looks[-1]))
+        tell(sentence_of_last_look(recorder.state))
 
 
 def _wave_of(state: Tournament, task: JudgeTask, n_asked: int) -> JudgeTask:
@@ -56,11 +62,14 @@ def _wave_of(state: Tournament, task: JudgeTask, n_asked: int) -> JudgeTask:
 
 
 def _is_looked_at(state: Tournament, task: JudgeTask) -> bool:
-    """Say whether a look follows: not at other judges or a part of the bank, nor after the last."""
+    """Say whether a look follows: not at other judges or a part of the bank, nor at the end.
+
+    The end is where no pair is left to ask, in the open wave or a later one.
+    """
     is_whole = frozenset(task.prompts).issuperset(prompt.prompt_id for prompt in state.bank)
     if n_looks_of(state) is None or task.only or not is_whole or task.judge != looked_at(state):
         return False
-    return bool(pairings(state, open_wave(state)))
+    return bool(pairings(state, (*open_wave(state), *later_waves(state))))
 
 
 def _n_unanswered(state: Tournament, wave: JudgeTask) -> int:
@@ -69,10 +78,13 @@ def _n_unanswered(state: Tournament, wave: JudgeTask) -> int:
     return len(wave.open_in(state)) + len(in_flight)
 
 
-def sentence_of(look: LookTaken) -> str:
-    """Say what a look decided, of all dimensions."""
-    return f"look {look.number} of {look.n_looks}: " + "; ".join(
+def sentence_of_last_look(state: Tournament) -> str:
+    """Say what the newest look decided, of all dimensions."""
+    look, number = state.looks[-1], len(looks_taken(state))
+    decisions = [
         f"{each.rubric.label}: {counted(len(each.decided), 'pair')} decided,"
         f" {len(each.futile)} futile"
         for each in look.dimensions
-    )
+    ]
+    n_looks = max(number, look.n_looks)  # one more where prompts were added after the last
+    return f"look {number} of {n_looks}: {'; '.join(decisions) or 'no verdict yet'}"

@@ -32,7 +32,7 @@ from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.tournament.bank import is_eligible
 from projections.tournament.designs import design_of
 from projections.tournament.looks import (
-    entrant_now,
+    decided_pairs,
     entrant_reference,
     judge_reference,
     looked_at,
@@ -92,11 +92,7 @@ def _look_on(
     n_prompts, n_planned = len(prompts & {*eligible}), len(eligible)
     if not n_prompts or np.isnan(battles.score).all():
         return None
-    decided = {
-        frozenset((entrant_now(tournament, pair.a), entrant_now(tournament, pair.b)))
-        for look in before
-        for pair in look.decided
-    }
+    decided = decided_pairs(tournament, rubric)
     contests = [pair for pair in _planned(tournament) if frozenset(pair) not in decided]
     look = look_at(battles, contests, _schedule(tournament, before, n_prompts, n_planned))
     references = {each.entrant_id: entrant_reference(each) for each in tournament.roster}

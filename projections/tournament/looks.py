@@ -8,16 +8,16 @@ judge, the rubric and the two configurations that it saw: where one was changed 
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import ceil, inf
 from typing import NamedTuple
 
-from ledger.events.judging import DimensionLook, LookTaken
+from ledger.events.judging import DimensionLook, LookTaken, PairOfEntrants
 from ledger.events.registration import Entrant, JudgeSettings, Reference, Rubric
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
 from projections.tournament.bank import first_samples, is_eligible, recorded_pilot, recorded_samples
-from projections.tournament.designs import not_planned, planned_pairs
+from projections.tournament.designs import EntrantPair, not_planned, planned_pairs
 from projections.tournament.state import Tournament
 
 
@@ -78,6 +78,22 @@ def entrant_now(tournament: Tournament, reference: Reference) -> EntrantId | Non
     return EntrantId(reference.label) if reference.label in alike else next(iter(alike), None)
 
 
+def decided_pairs(tournament: Tournament, rubric: Rubric) -> frozenset[frozenset[EntrantId]]:
+    """Return the pairs of today's entrants that a look decided on a dimension."""
+    looks = looks_at(tournament, rubric)
+    return frozenset(_pairs_now(tournament, (pair for look in looks for pair in look.decided)))
+
+
+def _pairs_now(
+    tournament: Tournament, pairs: Iterable[PairOfEntrants]
+) -> Iterator[frozenset[EntrantId]]:
+    """Yield pairs by today's labels; one whose like competes no more is left out."""
+    for pair in pairs:
+        a, b = entrant_now(tournament, pair.a), entrant_now(tournament, pair.b)
+        if a is not None and b is not None:
+            yield frozenset((a, b))
+
+
 class Stops(NamedTuple):
     """Which pairs are not asked on which prompts, since a look stopped them."""
 
@@ -99,20 +115,11 @@ def stops_of(tournament: Tournament) -> Stops:
     rubrics = {rubric.digest: rubric.dimension for rubric in tournament.dimensions}
     last_wave: dict[tuple[Dimension, frozenset[EntrantId]], int] = {}
     for wave, look in enumerate(looks):
-        for dimension, pair in _stopped_at(tournament, look, rubrics):
-            last_wave.setdefault((dimension, pair), wave)
+        for each in look.dimensions:
+            if (dimension := rubrics.get(each.rubric.digest)) is not None:
+                for pair in _pairs_now(tournament, (*each.decided, *each.futile)):
+                    last_wave.setdefault((dimension, pair), wave)
     return Stops(wave_of, last_wave)
-
-
-def _stopped_at(
-    tournament: Tournament, look: LookTaken, rubrics: Mapping[Digest, Dimension]
-) -> Iterator[tuple[Dimension, frozenset[EntrantId]]]:
-    for each in look.dimensions:
-        dimension = rubrics.get(each.rubric.digest)
-        for pair in (*each.decided, *each.futile):
-            a, b = entrant_now(tournament, pair.a), entrant_now(tournament, pair.b)
-            if dimension is not None and a is not None and b is not None:
-                yield dimension, frozenset((a, b))
 
 
 def prompts_so_far(tournament: Tournament, prompts: Collection[PromptId]) -> Collection[PromptId]:
@@ -123,22 +130,36 @@ def prompts_so_far(tournament: Tournament, prompts: Collection[PromptId]) -> Col
     bank = [prompt.prompt_id for prompt in tournament.bank]
     if n_looks_of(tournament) is None or not frozenset(prompts).issuperset(bank):
         return prompts
-    begun = {*open_wave(tournament)}.union(*(look.prompts for look in looks_taken(tournament)))
-    return tuple(prompt for prompt in bank if prompt in begun)
+    later = frozenset(later_waves(tournament))
+    return tuple(prompt for prompt in bank if prompt not in later)
 
 
 def open_wave(tournament: Tournament) -> tuple[PromptId, ...]:
     """Return the prompts of the wave that was not looked at yet; none after the last look."""
+    return tuple(prompt for samples in _to_come(tournament).now for prompt in samples)
+
+
+def later_waves(tournament: Tournament) -> tuple[PromptId, ...]:
+    """Return the prompts of all waves after the open one."""
+    return tuple(prompt for samples in _to_come(tournament).later for prompt in samples)
+
+
+class _ToCome(NamedTuple):
+    """The prompts that were not looked at yet, each with all its samples."""
+
+    now: Sequence[Sequence[PromptId]]
+    later: Sequence[Sequence[PromptId]]
+
+
+def _to_come(tournament: Tournament) -> _ToCome:
+    """Divide what is left among the looks to come, in equal parts."""
     n_looks, looks = n_looks_of(tournament), looks_taken(tournament)
     if n_looks is None:
-        return ()
-    waves = judging_order(tournament)
+        return _ToCome((), ())
     seen = frozenset(prompt for look in looks for prompt in look.prompts)
-    left = [samples for samples in waves if samples[0] not in seen]
-    is_last = len(looks) + 1 >= n_looks
-    n_by_then = len(waves) if is_last else ceil(len(waves) * (len(looks) + 1) / n_looks)
-    n_now = max(1, n_by_then - (len(waves) - len(left)))
-    return tuple(prompt_id for samples in left[:n_now] for prompt_id in samples)
+    left = [samples for samples in judging_order(tournament) if samples[0] not in seen]
+    n_now = ceil(len(left) / max(1, n_looks - len(looks)))
+    return _ToCome(left[:n_now], left[n_now:])
 
 
 def judging_order(tournament: Tournament) -> Sequence[Sequence[PromptId]]:
@@ -181,6 +202,26 @@ def not_asked(tournament: Tournament) -> tuple[str, ...]:
     return (*not_planned(tournament), *_said_of_looks(tournament))
 
 
+def n_spared(tournament: Tournament) -> int:
+    """Return how many comparisons are not asked, since looks stopped their pairs."""
+    stops, pairs = stops_of(tournament), planned_pairs(tournament)
+    return sum(_n_spared(tournament, rubric, stops, pairs) for rubric in tournament.dimensions)
+
+
+def _n_spared(
+    tournament: Tournament,
+    rubric: Rubric,
+    stops: Stops,
+    pairs: Mapping[PromptId, Sequence[EntrantPair]],
+) -> int:
+    return sum(
+        stops.leaves_out(rubric.dimension, prompt.prompt_id, pair)
+        for prompt in tournament.bank
+        if is_eligible(rubric, prompt)
+        for pair in pairs[prompt.prompt_id]
+    )
+
+
 def _said_of_looks(tournament: Tournament) -> Iterator[str]:
     n_looks = n_looks_of(tournament)
     if n_looks is None:
@@ -189,19 +230,14 @@ def _said_of_looks(tournament: Tournament) -> Iterator[str]:
         yield f"{n_looks} looks are planned, none is taken yet: pairs may be stopped before the end"
         return
     stops, pairs = stops_of(tournament), planned_pairs(tournament)
-    n_all = len({frozenset(pair) for those in pairs.values() for pair in those})
+    planned = {frozenset(pair) for those in pairs.values() for pair in those}
     for rubric in tournament.dimensions:
-        looks = looks_at(tournament, rubric)
-        n_decided = sum(len(look.decided) for look in looks)
-        n_stopped = sum(dimension == rubric.dimension for dimension, _ in stops.last_wave)
-        n_spared = sum(
-            stops.leaves_out(rubric.dimension, prompt.prompt_id, pair)
-            for prompt in tournament.bank
-            if is_eligible(rubric, prompt)
-            for pair in pairs[prompt.prompt_id]
-        )
+        n_taken = len(looks_at(tournament, rubric))
+        decided = planned & decided_pairs(tournament, rubric)
+        stopped = {pair for dimension, pair in stops.last_wave if dimension == rubric.dimension}
         yield (
-            f"{rubric.dimension}: {len(looks)} of {n_looks} looks taken: of {n_all} pairs"
-            f" {n_decided} are decided and {n_stopped - n_decided} futile;"
-            f" {n_spared} comparisons are spared"
+            f"{rubric.dimension}: {n_taken} of {max(n_taken, n_looks)} looks taken: of"
+            f" {len(planned)} pairs {len(decided)} are decided and"
+            f" {len(planned & stopped - decided)} futile;"
+            f" {_n_spared(tournament, rubric, stops, pairs)} comparisons are spared"
         )

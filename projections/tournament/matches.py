@@ -186,7 +186,8 @@ def _meetings(
             else {
                 entrant
                 for pair in pairs[name]
-                if not all(stops.leaves_out(rubric.dimension, name, pair) for rubric in asked)
+                if not asked
+                or not all(stops.leaves_out(rubric.dimension, name, pair) for rubric in asked)
                 for entrant in pair
             },
         )

@@ -16,6 +16,7 @@ from tests.benchmarks.ratings import (
     elo,
     elo_coverage,
     judges,
+    looks,
     sureness,
     truth,
 )
@@ -36,6 +37,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "elo-coverage": elo_coverage.measure,
     "truth": truth.measure,
     "sureness": sureness.measure,
+    "looks": looks.measure,
     "judges": judges.measure,
     "cold": cold.measure,
     "importing": importing.measure,

@@ -131,10 +131,11 @@ def _battles(
     if temperature is None:
         return source.rated_battles(ties)
     state = source.state
-    return {
+    soft = {
         name: settled.scored_orders(state, group).soft(temperature).grouped(state.same_texts)
         for name, group in source.settlements.items()
     }
+    return {name: replace(each, widening=source.widening(name)) for name, each in soft.items()}
 
 
 def _facts_of(source: JudgedTournament) -> dict[str, Json]:

@@ -33,6 +33,7 @@ from projections.results.outcomes import (
 )
 from projections.results.ratings import WinRateRow
 from projections.tournament.compared import Counted, OutcomeKind, kind_of
+from projections.tournament.looks import n_spared
 from projections.tournament.remaining import Progress
 from projections.tournament.requests import Bill, endpoint_spend
 from projections.tournament.settlement import Compared
@@ -147,20 +148,29 @@ def _spent(source: JudgedTournament) -> Table:
     spent = source.folded(spend_of(source.state.stream))
     is_narrowed = source.named_judge is not None or source.named_dimension is not None
     served = () if is_narrowed else endpoint_spend(spent.entrants)
-    return spend_table([*bills_of(source, spent)], served)
+    return spend_table(
+        [*bills_of(source, spent)], served, n_spared=0 if is_narrowed else n_spared(source.state)
+    )
 
 
 def spend_table(
-    bills: Sequence[tuple[SpendKey, Bill]], served: Sequence[EntrantSpendRow] = ()
+    bills: Sequence[tuple[SpendKey, Bill]],
+    served: Sequence[EntrantSpendRow] = (),
+    *,
+    n_spared: int = 0,
 ) -> Table:
-    """Return a row for each judge, dimension and day; notes tell the spend of endpoint entrants."""
+    """Return a row for each judge, dimension and day.
+
+    Notes tell the spend of endpoint entrants, and what looks spared.
+    """
     total = sum((bill for _, bill in bills), Bill())
     return table_of(
         SpendRow,
         (SpendRow(**key._asdict(), **bill.fields) for key, bill in bills),
         "tourney/spend@1",
         "Spent",
-        notes=(*_notes(total), *_on_served(served)) or ("nothing was spent",),
+        notes=(*_notes(total), *_on_served(served), *_on_spared(total, n_spared))
+        or ("nothing was spent",),
         facts={"total": total.fields, "entrants": [*map(_entrant_fields, served)]},
     )
 
@@ -193,6 +203,14 @@ def _on_replies(total: Bill) -> Iterator[str]:
     saved = round(total.saved_usd, FRACTIONS)
     if saved:
         yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
+
+
+def _on_spared(total: Bill, n_spared: int) -> Iterator[str]:
+    if n_spared:
+        is_known = total.n_replies and not total.n_unpriced
+        usd = 2 * n_spared * total.usd / total.n_replies if is_known else None
+        worth = f", about {dollars(usd)} by what a reply cost on average" if usd else ""
+        yield f"looks spared {counted(n_spared, 'comparison')}{worth}"
 
 
 def _on_served(served: Sequence[EntrantSpendRow]) -> Iterator[str]:

@@ -1,0 +1,337 @@
+"""Verdicts are looked at in waves: decided pairs are asked no more, and a kill changes nothing."""
+
+import json
+import random
+import re
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from commands.judging.waves import sentence_of_last_look
+from ledger.auditing.audit import audit
+from ledger.events.judging import JudgeQueryFailed, LookTaken, VerdictReceived
+from ledger.events.registry import Event
+from ledger.store import Ledger
+from projections.ratings.looks import look_now
+from tests.providers.openai import FakeOpenAI, Json, Said
+from tests.support.builders.commands import write_bank
+from tests.support.builders.games import CHANGE, forge_with_hashes
+from tests.support.command_line import paid
+from tests.support.command_line.warm import Ended
+from tests.support.faults.death import Death, before
+
+N_PROMPTS: Final = 36
+N_LOOKS: Final = 3
+N_QUERIES: Final = 3 * N_PROMPTS * 2  # of three pairs, in both orders
+STRENGTHS: Final = {"small-a": 0.0, "small-b": 0.0, "large-c": 2.0}
+JUDGE: Final = "judge-70b"
+RUBRIC: Final = "<!-- version: 1 -->\n+++\nneeds_gold = false\n+++\n\nSay which is better.\n"
+SETTINGS: Final = """\
+[tournament]
+id = "looked-at"
+
+[judging]
+{judging}
+
+[pilot]
+size = 4
+
+{entrants}
+[[rubrics]]
+dimension = "quality"
+path = "quality.md"
+
+[judge]
+provider = "endpoint"
+model = "judge-70b"
+base_url = "{url}"
+prices = "prices.toml"
+
+[[jury]]
+id = "second"
+provider = "endpoint"
+model = "judge-7b"
+base_url = "{url}"
+"""
+PRICES: Final = """\
+date = 2026-11-22
+batch_factor = 0.5
+cache_write_5m_factor = 1.25
+cache_write_1h_factor = 2.0
+
+[[models]]
+id = "judge-70b"
+input = 1.0
+output = 2.0
+"""
+
+
+class LookedAt:
+    """A tournament of three entrants behind a server, one of which is better than the others."""
+
+    def __init__(self, folder: Path, server: FakeOpenAI) -> None:
+        self.folder = folder
+        self.server = server
+        prompts = ({"prompt_id": f"p{n}", "text": f"Question {n}?"} for n in range(N_PROMPTS))
+        write_bank(folder / "bank.jsonl", prompts)
+        (folder / "quality.md").write_text(RUBRIC)
+        (folder / "prices.toml").write_text(PRICES)
+        self.configure()
+
+    def configure(self, judging: str = f"looks = {N_LOOKS}") -> None:
+        """Write the settings."""
+        url = self.server.url
+        entrants = "".join(
+            f'[[entrants]]\nid = "{name}"\nmodel = "{name}"\nbase_url = "{url}"\n\n'
+            for name in STRENGTHS
+        )
+        settings = SETTINGS.format(judging=judging, entrants=entrants, url=url)
+        (self.folder / "tournament.toml").write_text(settings)
+
+    def tourney(self, *words: str) -> Ended:
+        """Run a command."""
+        return paid.tourney(self.folder, *words, url=self.server.url)
+
+    def killed(self, *words: str, death: Death) -> None:
+        """Run a command that is killed on its way."""
+        ended = paid.command(self.folder, *words, url=self.server.url, death=death).wait()
+        assert ended.code == -signal.SIGKILL, ended
+
+    def elsewhere(self, folder: Path) -> "LookedAt":
+        """Return another tournament like it, with nothing on its ledger."""
+        folder.mkdir()
+        return LookedAt(folder, self.server)
+
+    @property
+    def events(self) -> list[Event]:
+        """What is on the ledger, which is whole."""
+        with Ledger.read_only(self.folder / "tournament.db") as ledger:
+            assert audit(ledger) == ()
+            return [recorded.event for recorded in ledger.read()]
+
+    @property
+    def looks(self) -> list[LookTaken]:
+        """The looks on the ledger."""
+        return [event for event in self.events if isinstance(event, LookTaken)]
+
+    def asked(self, model: str = JUDGE) -> list[Json]:
+        """The requests to a model."""
+        return [body for body in self.server.traffic.asked if body["model"] == model]
+
+    @property
+    def n_responses(self) -> int:
+        """How many responses were asked for."""
+        return sum(len(self.asked(name)) for name in STRENGTHS)
+
+
+def _say(body: Json) -> Said:
+    """Answer, or judge by strengths and by what is peculiar to two answers to a prompt."""
+    model, text = str(body["model"]), str(body["messages"])
+    if not model.startswith("judge"):
+        return Said(f"{model} says: {text}")
+    a, b = list(dict.fromkeys(re.findall(r"((?:small|large)-\w) says", text)))
+    number = re.findall(r"Question (\d+)", text)[0]
+    luck = random.Random(f"{sorted((a, b))} {number}").gauss(0, 1)  # noqa: S311  # no secret
+    lead = STRENGTHS[a] - STRENGTHS[b] + (luck if a < b else -luck)
+    return Said(f"VERDICT: {'A' if lead > 0 else 'B'}")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[LookedAt]:
+    """Give a tournament with looks."""
+    with FakeOpenAI(_say) as server:
+        server.traffic.models = None
+        folder = tmp_path / "first"
+        folder.mkdir()
+        yield LookedAt(folder, server)
+
+
+def stopped(looks: Sequence[LookTaken]) -> tuple[set[frozenset[str]], set[frozenset[str]]]:
+    """Return the decided and the futile pairs, by label."""
+    decided, futile = (
+        {
+            frozenset((pair.a.label, pair.b.label))
+            for look in looks
+            for each in look.dimensions
+            for pair in getattr(each, kind)
+        }
+        for kind in ("decided", "futile")
+    )
+    return decided, futile
+
+
+def test_a_run_asks_less_and_nothing_twice(place: LookedAt) -> None:
+    """The better entrant is found out; what was spared is asked once looks are switched off."""
+    done = place.tourney("run", "--yes")
+
+    assert done.code == 0, done.err
+    decided, _ = stopped(place.looks)
+    assert decided == {frozenset(("large-c", name)) for name in ("small-a", "small-b")}
+    n_asked = len(place.asked())
+    assert n_asked < 0.9 * N_QUERIES
+    assert len({json.dumps(body) for body in place.asked()}) == n_asked
+    assert [look.number for look in place.looks] == [*range(1, len(place.looks) + 1)]
+    for look in place.looks:
+        assert f"look {look.number} of 3: quality: " in done.err
+    n_spared = (N_QUERIES - n_asked) // 2
+    said = f"of 3 pairs 2 are decided and 1 futile; {n_spared} comparisons are spared"
+    assert said in place.tourney("status", "--tournament", "looked-at").out.replace("\n", " ")
+    assert place.tourney("report", "-o", "page.html").code == 0
+    assert said in (place.folder / "page.html").read_text()
+    spent = place.tourney("project", "spend").out
+    assert f"looks spared {n_spared} comparisons, about $0.0" in spent
+    assert "0 differences" in place.tourney("replay").out
+    assert place.tourney("verify").code == 0
+
+    assert place.tourney("run", "--yes").code == 0
+    assert len(place.asked()) == n_asked
+    place.configure("")
+    assert place.tourney("run", "--yes").code == 0
+    assert len(place.asked()) == N_QUERIES
+    assert len({json.dumps(body) for body in place.asked()}) == N_QUERIES
+
+
+def test_apply_goes_wave_by_wave(place: LookedAt) -> None:
+    """Each `generate` asks for one wave, each `judge` looks at it and says what waits."""
+    n_waves = 0
+    while True:
+        assert place.tourney("apply", "generate", "--yes").code == 0
+        judged = place.tourney("apply", "judge", "--yes")
+        n_waves += 1
+        assert f"look {n_waves} of 3: quality: " in judged.err
+        if judged.code == 0:
+            break
+        assert "run `tourney apply generate` first" in judged.err
+    assert n_waves == len(place.looks)
+    assert len(place.asked()) < N_QUERIES
+    assert place.n_responses <= 3 * N_PROMPTS
+
+    nothing = place.tourney("apply", "judge", "--yes")
+    assert "0 queries were open" in nothing.out + nothing.err
+
+
+def test_limits_and_caps_end_inside_a_wave(place: LookedAt) -> None:
+    """No look is taken at a part of a wave, and the next command goes on with it."""
+    assert place.tourney("apply", "generate", "--yes").code == 0
+
+    limited = place.tourney("apply", "judge", "--yes", "--limit", "5")
+    capped = place.tourney("apply", "judge", "--yes", "--max-usd", "0.012")
+
+    assert "no look is taken yet: 67 queries have no verdict" in limited.err
+    assert capped.code != 0
+    assert 5 <= len(place.asked()) < 72
+    assert place.looks == []
+    assert "look 1 of 3" in place.tourney("apply", "judge", "--yes").err
+    assert len(place.asked()) == 72
+
+
+def test_a_pilot_and_a_second_judge_take_no_look(place: LookedAt) -> None:
+    """The pilot is asked whole; the second judge is asked about the waves so far."""
+    assert place.tourney("run", "--yes", "--mode", "pilot").code == 0
+    assert (place.looks, len(place.asked())) == ([], 4 * 3 * 2)
+    assert place.tourney("apply", "generate", "--yes").code == 0
+    assert place.tourney("apply", "judge", "--yes", "--allow-gaps").code == 0
+
+    second = place.tourney("apply", "judge", "--judge", "second", "--yes", "--allow-gaps")
+
+    assert second.code == 0, second.err
+    assert len(place.looks) == 1
+    assert len(place.asked()) == 12 * 3 * 2
+    assert len(place.asked("judge-7b")) == 12 * 3 * 2
+
+
+DEATHS: Final = (before(look_now), before(look_now, call=2), before(sentence_of_last_look))
+
+
+@pytest.mark.parametrize("n_kills", [2, pytest.param(33, marks=pytest.mark.nightly)])
+def test_killed_between_and_inside_waves_it_decides_the_same(
+    place: LookedAt, tmp_path: Path, n_kills: int
+) -> None:
+    """Before a look, right after one, and at random steps; each query has one verdict."""
+    undisturbed = place.elsewhere(tmp_path / "second")
+    assert undisturbed.tourney("run", "--yes").code == 0
+    place.server.traffic.asked.clear()
+    rng = random.Random(20260427)  # noqa: S311  # places, not secrets
+    deaths = [Death(rng.randint(300, 1_500)) for _ in range(n_kills)]
+
+    for n, death in enumerate((*DEATHS, *deaths)):
+        ended = paid.command(place.folder, "run", "--yes", url=place.server.url, death=death).wait()
+        assert ended.code in ({-signal.SIGKILL} if n < len(DEATHS) else {0, -signal.SIGKILL})
+    assert place.tourney("run", "--yes").code == 0
+
+    assert place.looks == undisturbed.looks
+    verdicts = Counter(
+        event.query_key for event in place.events if isinstance(event, VerdictReceived)
+    )
+    lost = [event for event in place.events if isinstance(event, JudgeQueryFailed)]
+    assert {*verdicts.values()} == {1}
+    assert len(place.asked()) <= len(verdicts) + len(lost)
+
+
+def test_a_look_that_says_otherwise_is_found_by_replay(place: LookedAt) -> None:
+    """Even where all hashes are made anew, as `verify` cannot see."""
+    assert place.tourney("run", "--yes").code == 0
+    path = place.folder / "tournament.db"
+    with Ledger.read_only(path) as ledger:
+        look, position = next(
+            (recorded.event, recorded.position)
+            for recorded in ledger.read()
+            if isinstance(recorded.event, LookTaken) and recorded.event.dimensions[0].decided
+        )
+
+    undecided = "json_set(CAST(data AS TEXT), '$.dimensions[0].decided', json('[]'))"
+    forge_with_hashes(path, CHANGE(f"data = CAST({undecided} AS BLOB)", position))
+
+    replayed = place.tourney("replay")
+    assert replayed.code == 8
+    assert f"look {look.number}" in replayed.out + replayed.err
+    assert "its verdicts decide otherwise" in replayed.out + replayed.err
+
+
+def test_a_ledger_that_went_on_elsewhere_is_merged_with_its_looks(
+    place: LookedAt, tmp_path: Path
+) -> None:
+    """What it decided is asked no more here, either; it is not replayed, as it was taken there."""
+    assert place.tourney("apply", "generate", "--yes").code == 0
+    assert place.tourney("apply", "judge", "--yes", "--limit", "10").code == 0
+    other = place.elsewhere(tmp_path / "second")
+    shutil.copy(place.folder / "tournament.db", other.folder / "tournament.db")
+    assert other.tourney("run", "--yes").code == 0
+    n_asked = len(place.asked())
+
+    merged = place.tourney("merge", str(other.folder / "tournament.db"))
+
+    assert merged.code == 0, merged.err
+    assert place.looks == other.looks
+    assert place.tourney("run", "--yes").code == 0
+    assert len(place.asked()) == n_asked
+    assert "0 differences" in place.tourney("replay").out
+
+
+def test_batches_are_sent_a_wave_at_a_time(tmp_path: Path) -> None:
+    """Without waiting each command receives a wave, looks at it, and sends the next."""
+    folder = paid.lay_out(tmp_path / "paid", n_prompts=2)
+    waves = f"[judging]\nlooks = 2\n\n{paid.SETTINGS}"
+    (folder / "tournament.toml").write_text(paid.settings(head=waves))
+    paid.record_responses(folder)
+    judge = ("apply", "judge", "--yes", "--no-wait")
+    with paid.provider(n_looks=None) as fake:
+        sent = paid.tourney(folder, *judge, url=fake.url)
+        waiting = paid.tourney(folder, *judge, url=fake.url)
+        fake.end_batches()
+        second = paid.tourney(folder, *judge, url=fake.url)
+        n_by_then = len(paid.verdicts_in(folder))
+        fake.end_batches()
+        done = paid.tourney(folder, *judge, url=fake.url)
+        bill = fake.bill()
+
+    assert (sent.code, waiting.code, second.code, done.code) == (7, 7, 7, 0), done.err
+    assert "look 1 of 2: factuality: 0 pairs decided" in second.err
+    assert "look 2 of 2: " in done.err
+    assert (n_by_then, len(paid.verdicts_in(folder))) == (36, 72)
+    paid.require_paid_as_recorded(folder, bill)
