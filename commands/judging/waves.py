@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from commands.decisions.commands import TakeLook
 from commands.decisions.recorder import Recorder
-from commands.errors import counted
+from commands.errors import counted, joined_names
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.ports import Tell
+from ledger.events.judging import DimensionLook
 from projections.tournament.looks import (
     later_waves,
     looked_at,
@@ -82,9 +83,13 @@ def sentence_of_last_look(state: Tournament) -> str:
     """Say what the newest look decided, of all dimensions."""
     look, number = state.looks[-1], len(looks_taken(state))
     decisions = [
-        f"{each.rubric.label}: {counted(len(each.decided), 'pair')} decided,"
-        f" {len(each.futile)} futile"
+        f"{each.rubric.label}: {_decided(each)}, {len(each.futile)} futile"
         for each in look.dimensions
     ]
     n_looks = max(number, look.n_looks)  # one more where prompts were added after the last
     return f"look {number} of {n_looks}: {'; '.join(decisions) or 'no verdict yet'}"
+
+
+def _decided(look: DimensionLook) -> str:
+    pairs = [f"{pair.a.label} above {pair.b.label}" for pair in look.decided]
+    return f"{counted(len(pairs), 'pair')} decided{f' ({joined_names(pairs)})' if pairs else ''}"
