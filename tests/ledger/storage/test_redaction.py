@@ -139,6 +139,7 @@ KEPT = {
     *("PromptRegistered", "RubricRegistered", "EntrantRegistered", "JudgeRegistered"),
     *("JudgeBatchPlanned", "JudgeBatchSubmitted", "JudgeBatchEnded", "RequestsSubmitted"),
     *("JudgeQuerySubmitted", "JudgeQueryReopened", "PairReconciled", "RatingsPublished"),
+    "LookTaken",
     *("LedgerMerged", "BattlesImported", "RatingsImported", "EvaluationPlanned"),
     *("EventRedacted", "ScoreQuerySubmitted", "ScoreShared"),
 }
