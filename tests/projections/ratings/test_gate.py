@@ -3,20 +3,26 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.events.judging import Outcome, VerdictReceived
+from ledger.events.money import Price, Usage
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import PromptId
 from projections.battles.columns import CODES, Battles, without_slot_effect
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.rate import rate_points
-from projections.ratings.gate import GateLook, GatePolicy, GateQuestion, look_in_turn
+from projections.ratings.gate import GateLook, GatePolicy, GateQuestion, gate_looks, look_in_turn
 from projections.results.ratings import GateRow
 from tests.support.builders.battles import draw_tournaments
+from tests.support.builders.events import entrant, known, opened, prompt
+from tests.support.builders.worlds import history
 
+PRICE = Price(input=3.0, output=15.0, cache_write_5m=0, cache_write_1h=0, cache_read=0, table="own")
 _PILOT = 100  # prompts
 _OWN, _PAIR, _SLOT, _TIE = 0.75, 0.5, 0.3, 0.35  # logits: of an answer, a pair, a slot, ties
 
@@ -218,6 +224,36 @@ def test_two_that_never_met_are_compared_through_a_third() -> None:
 
     assert row.why == "the two never met, and are compared through others"
     assert row.low is not None
+
+
+def of_a_tournament(*fates: Outcome, price: Price | None = PRICE) -> GateLook:
+    """Return what the gate sees of two entrants on eight prompts, each verdict at a price."""
+    opening = opened(
+        prompts=[prompt(f"p{n}") for n in range(8)], entrants=[entrant("old"), entrant("new")]
+    )
+    events = [
+        msgspec.structs.replace(event, usage=Usage(n_input=1_000, n_output=0), price=price)
+        if isinstance(event, VerdictReceived)
+        else event
+        for event in history(opening, *fates)
+    ]
+    tournament = known(*events)
+    (look,) = gate_looks(tournament, tournament.panel[0], GateQuestion("new", "old"))
+    return look
+
+
+def test_what_more_prompts_would_cost_is_what_those_so_far_did() -> None:
+    """Two verdicts a prompt, of a thousand tokens each; and nobody guesses an unknown price."""
+    fates: list[Outcome] = ["a", "b", "tie", "inconsistent"] * 2
+    row = of_a_tournament(*fates).row
+
+    assert (row.dimension, row.verdict, row.n_prompts) == ("factuality", "not enough", 8)
+    assert row.n_more_prompts is not None
+    assert row.usd_more == pytest.approx(row.n_more_prompts * 2 * 1_000 * 3.0 / 1e6)
+    assert of_a_tournament(*fates, price=None).row.usd_more is None
+    assert (
+        of_a_tournament("a", "a", "a", "a", "a", "a", "a", "a").row.usd_more is None
+    )  # it is known
 
 
 def both_orders(lead: float, *, n_prompts: int, n: int) -> Iterator[Battles]:

@@ -1,5 +1,6 @@
 """How far Elo ratings would move had other prompts been asked."""
 
+import dataclasses
 from itertools import combinations
 from typing import Final
 
@@ -171,6 +172,18 @@ def test_only_more_battles_than_are_resampled_are_computed() -> None:
     assert (usual.n_resamples, many.n_resamples) == (FEW.bootstraps, 0)
     assert (usual.n_prompts, many.n_prompts) == (40, 40)
     assert (np.round(many.standard_error, 6) == many.standard_error).all()
+
+
+def test_intervals_are_wider_where_the_battles_were_looked_at() -> None:
+    """As much as the battles say, however the error is found."""
+    battles = tournament(np.random.default_rng(7), 30)
+    widened = dataclasses.replace(battles, widening=1.04)
+
+    for most in (len(battles), len(battles) - 1):
+        usual, wider = computed(battles, FEW, most), computed(widened, FEW, most)
+        assert usual is not None
+        assert wider is not None
+        assert wider.standard_error == pytest.approx(1.04 * usual.standard_error)
 
 
 def test_very_many_battles_that_cannot_vary_have_no_interval_either() -> None:
