@@ -128,6 +128,7 @@ def judge(
     )
     with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
+        n_looks = len(recorder.state.looks)
         plan = plan_judging(recorder, settings, folder, prompts, how, talk)
         done = judge_with_consent(recorder, plan, ConfiguredBackends(settings, folder), talk)
         state = recorder.state
@@ -145,8 +146,10 @@ def judge(
     require_none_in_flight(state, plan.task)
     n_gaps = sum(account.n_failed for _, account in accounts)
     gaps = []
-    if n_waiting:
-        waiting = counted(n_waiting, "pair waits", "pairs wait")
+    waiting = counted(n_waiting, "pair waits", "pairs wait")
+    if n_waiting and len(state.looks) > n_looks:
+        say(f"{waiting} for the next wave's responses: `tourney apply generate` goes on")
+    elif n_waiting:
         gaps.append(f"{waiting} for responses: run `tourney apply generate` first")
     if n_gaps or done.n_failed:
         gaps.append(

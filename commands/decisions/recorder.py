@@ -21,6 +21,7 @@ from commands.decisions.commands import (
     RecordResponse,
     SettleRequests,
     SubmitBatch,
+    TakeLook,
 )
 from commands.decisions.decide import decide
 from ledger.chain import GENESIS
@@ -210,6 +211,7 @@ _STILL_VALID: Final = (
     # these have happened
     *(RecordResponse, ReceiveAnswer, SettleRequests, SubmitBatch, DropBatch, EndBatch),
     *(ReconcilePair, RecordFact),  # more answers do not change it
+    TakeLook,  # by what is there then
 )
 
 

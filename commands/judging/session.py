@@ -23,7 +23,7 @@ from commands.judging.panel import id_of_mode, keys_needed, section_of
 from commands.judging.receiving import BatchReceiver
 from commands.judging.unreadable import nothing_judged
 from commands.judging.waiting import BatchOptions
-from commands.judging.waves import in_waves
+from commands.judging.waves import in_waves, may_stop
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.api_keys import require_keys
 from commands.settings.schema import JudgeSection, Settings
@@ -201,8 +201,13 @@ def agreed_to_all(
             or for that and generating together; or the user did not confirm. Nothing was sent.
     """
     task, state, spending = plan.task, recorder.state, plan.options.spending
+    generating = consent.offer_of_requests(recorder, requests, book, spending)
+    agreed = replace(plan.options, spending=replace(spending, agreed=True))
     if task.pricing is pricing.FREE_OF_CHARGE:
-        return plan.options
+        if generating is None or not may_stop(state, task):
+            return plan.options
+        consent.require_consent(replace(generating, may_stop=True), spending, console)
+        return agreed  # to all waves: the user is asked once
     short, long = (_all_queries(state, task, longest=longest) for longest in (False, True))
     if not long or not needs_consent(plan, long):
         return plan.options
@@ -210,7 +215,6 @@ def agreed_to_all(
     judging = replace(
         offer_of_queries(state, task, long), expected_usd=task.pricing.expected_usd(short)
     )
-    generating = consent.offer_of_requests(recorder, requests, book, spending)
     both = judging if generating is None else judging.with_other(generating)
     consent.require_allowed([judging, both], spending, console)
     _require_first_can_be_sent(state, task, short, generating)
@@ -226,7 +230,7 @@ def agreed_to_all(
         )
         both = both.with_other(generating)
     consent.require_yes(both, spending, console)
-    return replace(plan.options, spending=replace(spending, agreed=True))
+    return agreed
 
 
 def _require_first_can_be_sent(
@@ -272,6 +276,7 @@ def offer_of_queries(state: Tournament, task: JudgeTask, queries: Sequence[Judge
         spent_usd=state.spent_usd + task.spent_elsewhere_usd,
         cap_usd=task.max_usd,
         unpriced=(task.judge.model,) if expected_usd is None else (),
+        may_stop=may_stop(state, task),
     )
 
 

@@ -55,6 +55,11 @@ def in_waves(
         tell(sentence_of_last_look(recorder.state))
 
 
+def may_stop(state: Tournament, task: JudgeTask) -> bool:
+    """Say whether a task may end before all of it is asked: by a look, or as a gate knows."""
+    return task.only is not None or _is_looked_at(state, task)
+
+
 def _wave_of(state: Tournament, task: JudgeTask, n_asked: int) -> JudgeTask:
     limit = None if task.limit is None else task.limit - n_asked
     if task.only is not None:

@@ -6,6 +6,7 @@ from functools import partial
 
 from commands.decisions.recorder import Recorder
 from commands.entrants.generate import generate_with_consent
+from commands.errors import ConfigurationError
 from commands.judging import session
 from commands.ports import Backends, Console
 from commands.runs.run import require_ready
@@ -40,6 +41,9 @@ def run_gate(
     Raises:
         As for `run_tournament`.
     """
+    if workspace.settings.judging.looks is not None:
+        why = "[judging] looks may stop the pair of the two before the gate knows: leave it out"
+        raise ConfigurationError([why])
     recorder.record(workspace.opening)
     bank = tuple(prompt.prompt_id for prompt in recorder.state.bank)
     pair = frozenset(map(EntrantId, question.pair))
@@ -51,6 +55,8 @@ def run_gate(
         console,
         lambda pairing: pairing.entrants == pair and only in {None, pairing.rubric.dimension},
     )
+    if not _wanted(recorder.state, judging.judge, question, only):
+        return
     if missing := responses_to_come(recorder.state, bank, entrants=pair):
         require_ready(judging, workspace.settings, pair, reach, console)
     requests = [Request(cell.entrant, cell.text) for cell in missing]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import GenerationSummary, generate_with_consent
+from commands.entrants.generate import GenerationSummary, generate_with_consent, record_answers
 from commands.errors import AuditDisagrees
 from commands.judging import session
 from commands.judging.judge import JudgingSummary
@@ -196,14 +196,15 @@ def run_tournament(
     book = price_book(settings, folder)
     plan = partial(session.plan_judging, recorder, settings, folder, prompts, console=console)
     judging = plan(options=options)
+    wave = prompts_so_far(recorder.state, prompts)
+    generated = record_answers(recorder, wave, backends.generator, book, options.spending, console)
     if missing := missing_responses(recorder.state, prompts):
         entrants = {cell.entrant.entrant_id for cell in missing}
         require_ready(judging, settings, entrants, reach, console)
         to_come = responses_to_come(recorder.state, prompts)
         requests = [Request(cell.entrant, cell.text) for cell in to_come]
         options = session.agreed_to_all(recorder, judging, requests, book, console)
-    generated, judged = GenerationSummary(0, 0, 0), JudgingSummary(0, 0, 0, 0)
-    n_looks = -1
+    judged, n_looks = JudgingSummary(0, 0, 0, 0), -1
     while n_looks < len(recorder.state.looks):  # once; or until a look leaves nothing to do
         n_looks = len(recorder.state.looks)
         wave = prompts_so_far(recorder.state, prompts)

@@ -27,6 +27,7 @@ class Offer:
     spent_usd: float
     cap_usd: float | None
     unpriced: tuple[str, ...] = ()  # models without a price
+    may_stop: bool = False  # before all is sent: then each request is held against the cap alone
 
     def with_other(self, other: "Offer") -> "Offer":
         """Return an offer of both, under the other's cap, and by what counts against that."""
@@ -49,7 +50,9 @@ class Offer:
     @property
     def is_above_cap(self) -> bool:
         """Whether it is expected to cost more than is left of the cap."""
-        return self.cap_usd is not None and self.spent_usd + (self.expected_usd or 0) > self.cap_usd
+        if self.cap_usd is None or self.may_stop:
+            return False
+        return self.spent_usd + (self.expected_usd or 0) > self.cap_usd
 
     @property
     def question(self) -> str:
@@ -57,7 +60,8 @@ class Offer:
         cap = "" if self.cap_usd is None else f", cap {dollars(self.cap_usd)}"
         unknown = f" The price of {', '.join(self.unpriced)} is unknown." if self.unpriced else ""
         return (
-            f"Submit {self.requests} for about {dollars(self.expected_usd)}"
+            f"Submit {'at most ' if self.may_stop else ''}{self.requests} for about"
+            f" {dollars(self.expected_usd)}"
             f" (at worst {dollars(self.worst_usd)}{cap})?{unknown}"
         )
 

@@ -279,7 +279,7 @@ class LookTaken(Fact, frozen=True):
     number: Ordinal  # of the tournament's looks
     judge: Reference  # its label, and the digest of what determines its replies
     n_looks: Ordinal  # planned in all
-    prompts: tuple[PromptId, ...]  # of this wave alone
+    prompts: tuple[Reference, ...]  # of this wave alone, as they were registered
     dimensions: tuple[DimensionLook, ...]
 
 

@@ -92,7 +92,7 @@ def critical_values(
     critical, before = list[float](), 0.0
     for look, share in enumerate(schedule.shares):
         steps = rng.standard_normal((n_draws, n), dtype=np.float32)[: len(walk)]
-        walk += np.float32(sqrt(share - before)) * (steps @ root)
+        walk += np.float32(sqrt(max(0.0, share - before))) * (steps @ root)
         largest = _largest(walk, contrasts, scale) / np.float32(sqrt(share))
         if look < len(schedule.critical):
             value = schedule.critical[look]

@@ -39,6 +39,7 @@ from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.forecast import SURE, prompts_needed
 from projections.results.ratings import GateRow, GateVerdict
 from projections.student import critical_value
+from projections.tournament.compared import FAILURES, IDENTICAL
 from projections.tournament.looks import judging_order
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
@@ -48,7 +49,10 @@ MARGIN: Final = 30.0  # Elo points: at 30, 54 of 100 verdicts name the better
 _AT_A_LOOK: Final = 20  # prompts more
 _MOST_LOOKS: Final = 25
 _ROUNDING: Final = 1e-12  # of a share
-_OPEN: Final = [CODES[each] for each in ("pending", "errored", "expired", "canceled")]
+_ALL_IDENTICAL: Final = "the two gave the same response to every prompt"
+_STILL_ASKED: Final = frozenset({"pending", "errored", "expired", "canceled"})
+_OPEN: Final = [CODES[status] for status in sorted(_STILL_ASKED)]
+_FOR_GOOD: Final = frozenset(FAILURES) - _STILL_ASKED
 
 
 class GateQuestion(NamedTuple):
@@ -81,26 +85,31 @@ def gate_looks(
         CannotRate: The battles of a dimension cannot be rated.
     """
     bank = frozenset(prompt.prompt_id for prompt in tournament.bank)
-    order = judging_order(tournament)
+    order, same_texts = judging_order(tournament), tournament.same_texts
     groups = by_dimension(tournament, settle_verdicts(tournament, bank, judge))
     for dimension, group in groups.items():
-        look = look_in_turn(dimension, battles_of(group), order, question)
-        if look.row.n_more_prompts is not None:
-            each_usd = _usd_a_prompt(tournament, group, question)
-            usd_more = None if each_usd is None else each_usd * look.row.n_more_prompts
-            look = look._replace(row=look.row._replace(usd_more=usd_more))
-        yield look
+        own = [each for each in group if {each.entrant_a, each.entrant_b} == {*question.pair}]
+        # others' battles on the same prompts may be judged later, and would change an early look
+        row, first_wanted = look_in_turn(dimension, battles_of(own or group), order, question)
+        texts = {same_texts[prompt_id] for prompt_id in first_wanted}
+        wanted = (PromptId(str(each)) for each, text in same_texts.items() if text in texts)
+        yield GateLook(_told_more(row, tournament, own), tuple(wanted))
 
 
-def _usd_a_prompt(
-    tournament: Tournament, group: Iterable[Settlement], question: GateQuestion
-) -> float | None:
+def _told_more(row: GateRow, tournament: Tournament, own: Sequence[Settlement]) -> GateRow:
+    """Add how many pairs of the two failed, and what more prompts would cost."""
+    why, usd_more = row.why, None
+    if n_failed := sum(each.status in _FOR_GOOD for each in own):
+        told = f"{n_failed} of {len(own)} pairs of the two failed, and count for neither"
+        why = told if why is None else f"{why}; {told}"
+    if row.n_more_prompts is not None and (usd := _usd_a_prompt(tournament, own)) is not None:
+        usd_more = usd * row.n_more_prompts
+    return row._replace(why=why, usd_more=usd_more)
+
+
+def _usd_a_prompt(tournament: Tournament, own: Iterable[Settlement]) -> float | None:
     """Return what the verdicts on the two cost a prompt; None if that is not known."""
-    matches = [
-        each.match
-        for each in group
-        if each.match and {each.entrant_a, each.entrant_b} == {*question.pair}
-    ]
+    matches = [each.match for each in own if each.match]
     given = {
         match.pairing.prompt.prompt_id: [tournament.verdicts.get(key) for _, key in match.keys]
         for match in matches
@@ -121,7 +130,8 @@ def look_in_turn(
 
     Args:
         dimension: What is compared.
-        planned: All pairs of all entrants, judged or not; their clusters are prompts.
+        planned: The two's own pairs, judged or not; those of all, if the two are to meet nowhere.
+            Their clusters are prompts.
         order: The prompts as they are judged; what stands together is one step.
         question: What is to be known.
     """
@@ -139,7 +149,10 @@ def look_in_turn(
             held_back = row._replace(verdict="not enough", n_more_prompts=None, why=why)
             return GateLook(held_back, tuple(map(PromptId, wanted)))
         if row.verdict != "not enough":
-            break
+            return GateLook(row)
+    is_same = len(planned) > 0 and (planned.status == CODES[IDENTICAL]).all()
+    if is_same and question.policy == "not-worse":
+        row = row._replace(verdict="not worse", n_more_prompts=None, why=_ALL_IDENTICAL)
     return GateLook(row)
 
 
@@ -160,7 +173,7 @@ def _sizes(n_steps: int) -> Sequence[int]:
 def pass_or_stop(
     dimension: str, battles: Battles, question: GateQuestion, *, level: float
 ) -> GateRow:
-    """Judge a candidate and a baseline by the battles of all entrants on a dimension.
+    """Judge a candidate and a baseline by battles on a dimension.
 
     Args:
         dimension: What was compared.
@@ -170,8 +183,9 @@ def pass_or_stop(
     """
     ratings = rate(battles, BradleyTerryParameters())
     if not set(question.pair) <= set(ratings.entrants):
-        unmet = " and ".join(sorted({*question.pair} - {*ratings.entrants}))
-        return _unknown(dimension, question, f"{unmet} has no battle")
+        unmet = sorted({*question.pair} - {*ratings.entrants})
+        has = "has" if len(unmet) == 1 else "have"
+        return _unknown(dimension, question, f"{' and '.join(unmet)} {has} no battle")
     candidate, baseline = (ratings.entrants.index(name) for name in question.pair)
     found = differences(ratings)
     lead, error = found.points[candidate, baseline], found.error[candidate, baseline]

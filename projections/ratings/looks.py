@@ -12,7 +12,7 @@ It is asked no more, and is tested all the same, so that futility can only lower
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
 from math import inf, isfinite, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple
@@ -24,7 +24,7 @@ from ledger.events.judging import DimensionLook, LookTaken, PairOfEntrants
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import Reference, Rubric
 from ledger.identity import EntrantId, PromptId
-from projections.battles.columns import Battles, battles_of
+from projections.battles.columns import Battles, CannotRate, battles_of
 from projections.intervals import Floats
 from projections.ratings.boundaries import DECIMALS, Contrasts, Schedule, critical_values
 from projections.ratings.bradley_terry.comparisons import differences
@@ -50,20 +50,17 @@ _NORMAL: Final = NormalDist()
 
 
 def look_now(tournament: Tournament) -> LookTaken:
-    """Look at the verdicts on the prompts so far, as a wave of them is judged.
-
-    Raises:
-        CannotRate: The battles of a dimension cannot be rated.
-    """
+    """Look at the verdicts on the prompts so far, as a wave of them is judged."""
     bank = [prompt.prompt_id for prompt in tournament.bank]
     prompts = frozenset(prompts_so_far(tournament, bank))
     judge, n_looks = looked_at(tournament), n_looks_of(tournament) or 1
+    asked, wave = tournament.opening.prompts if tournament.opening else (), {*open_wave(tournament)}
     groups = by_dimension(tournament, settle_verdicts(tournament, prompts, judge))
     return LookTaken(
         number=len(tournament.looks) + 1,
         judge=judge_reference(tournament),
         n_looks=n_looks,
-        prompts=open_wave(tournament),
+        prompts=tuple(each for each in asked if each.label in wave),
         dimensions=tuple(
             look
             for rubric in tournament.dimensions
@@ -94,7 +91,10 @@ def _look_on(
         return None
     decided = decided_pairs(tournament, rubric)
     contests = [pair for pair in _planned(tournament) if frozenset(pair) not in decided]
-    look = look_at(battles, contests, _schedule(tournament, before, n_prompts, n_planned))
+    try:
+        look = look_at(battles, contests, _schedule(tournament, before, n_prompts, n_planned))
+    except CannotRate:  # strengths too far apart to be computed: all pairs are asked on
+        return None
     references = {each.entrant_id: entrant_reference(each) for each in tournament.roster}
     as_decided, as_futile = (
         tuple(PairOfEntrants(*(references[EntrantId(name)] for name in pair)) for pair in pairs)
@@ -125,7 +125,8 @@ def _schedule(
     share = n_prompts / n_planned
     n_to_come = max((n_looks_of(tournament) or 1) - len(looks_taken(tournament)) - 1, share < 1)
     steps = [share + (1 - share) * (n + 1) / n_to_come for n in range(n_to_come)]
-    earlier = [min(look.n_prompts / n_planned, share) for look in before]
+    shares = [min(look.n_prompts / n_planned, share) for look in before]
+    earlier = [*accumulate(shares, max)]  # a bank that shrank may have lost more of its first waves
     critical = [inf if look.critical is None else look.critical for look in before]
     return Schedule([*earlier, share, *steps], critical)
 
@@ -213,7 +214,7 @@ def _testable(ratings: BradleyTerryRatings, contests: Iterable[Contest]) -> _Tes
 
 def _futile(tested: _Tested, share: float, last: float) -> list[Contest]:
     """Return the pairs that the looks to come would hardly decide."""
-    if share >= 1:
+    if share >= 1 or not isfinite(last):  # all is judged, or all was spent by a smaller bank
         return []
     trend = np.abs(tested.z) / sqrt(share)
     chance = [_NORMAL.cdf((each - last) / sqrt(1 - share)) for each in trend]

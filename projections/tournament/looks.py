@@ -46,11 +46,23 @@ def judge_reference(tournament: Tournament) -> Reference:
 
 
 def looks_taken(tournament: Tournament) -> tuple[LookTaken, ...]:
-    """Return the looks at the judge of today, while looks are planned."""
+    """Return the looks at the judge and the prompts of today, while looks are planned.
+
+    Where most prompts of a wave were replaced since, its look says nothing of what they are now.
+    """
     if not tournament.looks or n_looks_of(tournament) is None:
         return ()
-    digest = judge_reference(tournament).digest
-    return tuple(look for look in tournament.looks if look.judge.digest == digest)
+    digest, bank = judge_reference(tournament).digest, {*_asked(tournament)}
+    return tuple(
+        look
+        for look in tournament.looks
+        if look.judge.digest == digest
+        and 2 * len(bank.intersection(look.prompts)) >= len(look.prompts)
+    )
+
+
+def _asked(tournament: Tournament) -> Iterable[Reference]:
+    return tournament.opening.prompts if tournament.opening else ()
 
 
 def looks_at(tournament: Tournament, rubric: Rubric) -> tuple[DimensionLook, ...]:
@@ -65,16 +77,8 @@ def entrant_reference(entrant: Entrant) -> Reference:
 
 
 def entrant_now(tournament: Tournament, reference: Reference) -> EntrantId | None:
-    """Return today's label of an entrant that a look names; None where its like competes no more.
-
-    Answers in a file grow with the bank, so there the label is what stays.
-    """
-    alike = [
-        entrant.entrant_id
-        for entrant in tournament.roster
-        if entrant.digest == reference.digest
-        or (entrant.loader == "recorded" and entrant.entrant_id == reference.label)
-    ]
+    """Return today's label of an entrant that a look names; None if its like is not there."""
+    alike = [each.entrant_id for each in tournament.roster if each.digest == reference.digest]
     return EntrantId(reference.label) if reference.label in alike else next(iter(alike), None)
 
 
@@ -94,6 +98,11 @@ def _pairs_now(
             yield frozenset((a, b))
 
 
+def n_eligible(tournament: Tournament, rubric: Rubric) -> int:
+    """Return on how many prompts of the bank a rubric's dimension can be judged."""
+    return sum(is_eligible(rubric, prompt) for prompt in tournament.bank)
+
+
 class Stops(NamedTuple):
     """Which pairs are not asked on which prompts, since a look stopped them."""
 
@@ -111,14 +120,18 @@ class Stops(NamedTuple):
 def stops_of(tournament: Tournament) -> Stops:
     """Return what the looks so far stopped."""
     looks = looks_taken(tournament)
-    wave_of = {prompt: wave for wave, look in enumerate(looks) for prompt in look.prompts}
-    rubrics = {rubric.digest: rubric.dimension for rubric in tournament.dimensions}
+    waves = {prompt: wave for wave, look in enumerate(looks) for prompt in look.prompts}
+    wave_of = {PromptId(each.label): waves[each] for each in _asked(tournament) if each in waves}
+    rubrics = {rubric.digest: rubric for rubric in tournament.dimensions}
     last_wave: dict[tuple[Dimension, frozenset[EntrantId]], int] = {}
     for wave, look in enumerate(looks):
         for each in look.dimensions:
-            if (dimension := rubrics.get(each.rubric.digest)) is not None:
-                for pair in _pairs_now(tournament, (*each.decided, *each.futile)):
-                    last_wave.setdefault((dimension, pair), wave)
+            if (rubric := rubrics.get(each.rubric.digest)) is not None:
+                # what was futile then need not be so on more prompts
+                is_as_planned = n_eligible(tournament, rubric) <= each.n_planned
+                futile = each.futile if is_as_planned else ()
+                for pair in _pairs_now(tournament, (*each.decided, *futile)):
+                    last_wave.setdefault((rubric.dimension, pair), wave)
     return Stops(wave_of, last_wave)
 
 
@@ -156,7 +169,8 @@ def _to_come(tournament: Tournament) -> _ToCome:
     n_looks, looks = n_looks_of(tournament), looks_taken(tournament)
     if n_looks is None:
         return _ToCome((), ())
-    seen = frozenset(prompt for look in looks for prompt in look.prompts)
+    looked_at_before = frozenset(prompt for look in looks for prompt in look.prompts)
+    seen = {each.label for each in _asked(tournament) if each in looked_at_before}
     left = [samples for samples in judging_order(tournament) if samples[0] not in seen]
     n_now = ceil(len(left) / max(1, n_looks - len(looks)))
     return _ToCome(left[:n_now], left[n_now:])

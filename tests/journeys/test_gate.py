@@ -212,7 +212,7 @@ def test_a_gate_asks_nothing_more_once_the_candidate_is_worse(gated: Gated) -> N
 
 
 def test_a_gate_asks_nothing_without_consent_and_says_what_more_would_cost(gated: Gated) -> None:
-    """The question names what the whole bank may cost; a cap that is too low is refused, too."""
+    """A cap that the first request may exceed is refused; one that the bank would, is not."""
     settings = gated.folder / "tournament.toml"
     settings.write_text(settings.read_text() + 'prices = "prices.toml"\n')
     (gated.folder / "prices.toml").write_text(PRICES)
@@ -220,10 +220,10 @@ def test_a_gate_asks_nothing_without_consent_and_says_what_more_would_cost(gated
     unasked = gated.gate("beside", "old", "--run")
     capped = gated.gate("beside", "old", "--run", "--yes", "--max-usd", "0.000001")
     assert (unasked.code, capped.code) == (5, 5), unasked.err + capped.err
-    assert "240 requests to judge-70b would cost" in capped.err
+    assert "the next request may cost $0.0103" in capped.err
     assert gated.n_asked == {}
 
-    done = gated.gate("beside", "old", "--run", "--yes", "--max-usd", "5")
+    done = gated.gate("beside", "old", "--run", "--yes", "--max-usd", "0.3")  # the bank: 0.3073
     rows = {row["dimension"]: row for row in json.loads(done.out)["rows"]}
     assert done.code == 6, done.err
     assert rows["brevity"]["n_more_prompts"] > 0

@@ -155,7 +155,7 @@ def test_a_wave_on_which_nothing_can_be_judged_is_passed(
 
 def _n_after_last(recorder: Recorder) -> int:
     """Count the prompts without a gold answer behind the last that has one."""
-    seen = {name for look in recorder.state.looks for name in look.prompts}
+    seen = {prompt.label for look in recorder.state.looks for prompt in look.prompts}
     return sum(each.prompt_id not in seen for each in recorder.state.bank)
 
 

@@ -197,7 +197,7 @@ def test_an_entrant_without_a_battle_is_told() -> None:
 
     row = judged(failed)
 
-    assert (row.verdict, row.why) == ("not enough", "a and b has no battle")
+    assert (row.verdict, row.why) == ("not enough", "a and b have no battle")
 
 
 def test_without_a_prompt_nothing_is_known() -> None:

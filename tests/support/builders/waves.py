@@ -69,6 +69,14 @@ def opening(
     return replace(first, configuration=json.dumps(configured)), *others
 
 
+def wave_of(state: Tournament) -> tuple[Reference, ...]:
+    """Return the prompts of the open wave as they are registered."""
+    wave = {*open_wave(state)}
+    return (
+        tuple(each for each in state.opening.prompts if each.label in wave) if state.opening else ()
+    )
+
+
 def look(
     state: Tournament,
     *,
@@ -88,7 +96,7 @@ def look(
         number=len(state.looks) + 1,
         judge=judge_reference(state),
         n_looks=4,
-        prompts=open_wave(state),
+        prompts=wave_of(state),
         dimensions=(
             DimensionLook(
                 rubric=Reference(label=about.dimension, digest=about.digest),
