@@ -34,7 +34,8 @@ def open_dataset(wanted: HubDataset) -> Sheet:
         builder.download_and_prepare()
         found = builder.as_dataset(split=wanted.split)
     except _CAUSES as error:
-        raise ConfigurationError([f"{wanted.address}: {first_line(error)}"]) from error
+        why = f"{first_line(error)}; check the address, and the connection to the Hub"
+        raise ConfigurationError([f"{wanted.address}: {why}"]) from error
     if isinstance(found, dict):  # of splits
         if len(found) > 1:
             fault = f"it has the splits {', '.join(found)}; choose one, as ?split={[*found][-1]}"
