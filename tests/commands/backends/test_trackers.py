@@ -8,6 +8,7 @@ import pytest
 from commands.backends.trackers import log_run
 from commands.errors import ConfigurationError
 from commands.report.published import TrackedRun
+from tests.support.forked import in_child
 
 RUN = TrackedRun(
     project="cup",
@@ -22,15 +23,16 @@ def test_weights_and_biases_has_ratings_and_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a run that can be sent later, if it is told to stay offline."""
-    pytest.importorskip("wandb")
     monkeypatch.setitem(os.environ, "WANDB_MODE", "offline")
     monkeypatch.setitem(os.environ, "WANDB_DIR", str(tmp_path))
 
-    folder = Path(log_run("wandb", RUN))
+    def log() -> None:
+        folder = Path(log_run("wandb", RUN))
+        assert folder.is_relative_to(tmp_path)
+        (report,) = (folder / "media" / "html").iterdir()
+        assert report.read_text() == RUN.files["report.html"]
 
-    assert folder.is_relative_to(tmp_path)
-    (report,) = (folder / "media" / "html").iterdir()
-    assert report.read_text() == RUN.files["report.html"]
+    in_child(log)
 
 
 def test_a_client_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

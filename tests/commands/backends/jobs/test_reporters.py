@@ -1,6 +1,7 @@
 """Metrics of a training, where it is watched."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,6 +10,7 @@ import pytest
 from commands.backends.jobs.job import ExecutionSpec
 from commands.backends.jobs.reporters import reporter_to
 from commands.errors import ConfigurationError
+from tests.support.forked import in_child
 
 
 @pytest.fixture
@@ -38,19 +40,21 @@ def test_weights_and_biases_has_what_was_reported(
     spec: ExecutionSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a run of the job's name, at the steps of the training; offline."""
-    wandb = cast("Any", pytest.importorskip("wandb"))
     monkeypatch.setitem(os.environ, "WANDB_MODE", "offline")
     monkeypatch.setitem(os.environ, "WANDB_DIR", str(tmp_path))
-    report = reporter_to("wandb", spec)
 
-    report(10, {"doses/score": 0.25})
-    report(20, {"doses/score": 0.5})
+    def train() -> None:
+        report = reporter_to("wandb", spec)
+        report(10, {"doses/score": 0.25})
+        report(20, {"doses/score": 0.5})
+        wandb = cast("Any", sys.modules["wandb"])
+        told = dict(wandb.run.summary)
+        names = (wandb.run.project, wandb.run.group, wandb.run.name)
+        wandb.finish()
+        assert (told["doses/score"], told["train/global_step"]) == (0.5, 20)
+        assert names == ("olmo", "default", "probe")
 
-    told = dict(wandb.run.summary)
-    names = (wandb.run.project, wandb.run.group, wandb.run.name)
-    wandb.finish()
-    assert (told["doses/score"], told["train/global_step"]) == (0.5, 20)
-    assert names == ("olmo", "default", "probe")
+    in_child(train)
 
 
 def test_an_unknown_place_is_refused_with_those_that_are_known(spec: ExecutionSpec) -> None:
