@@ -311,7 +311,8 @@ def test_two_orders_of_a_pairing_are_one_trial() -> None:
 
 def test_intervals_of_shares_are_wider_after_looks() -> None:
     """Who stopped early was ahead by luck, too; but no share is beyond 0 or 1."""
-    found = settled(known(*history(cup(8), *(["a", "a", "b"] * 7))))
+    fates: list[Fate] = ["a", "a", "b"]
+    found = settled(known(*history(cup(8), *fates * 7)))
     groups = in_groups(found)
     looked_at = {name: dataclasses.replace(each, widening=1.5) for name, each in groups.items()}
     wide = {name: dataclasses.replace(each, widening=99.0) for name, each in groups.items()}
