@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Self, TypeAlias
 
 from immutables import Map
+from msgspec import UnsetType
 
 from ledger.events.judging import (
     JudgeQueryFailed,
@@ -66,7 +67,8 @@ class Redactions:
     concerned: frozenset[Digest] = frozenset()  # by response key
     prompts: frozenset[PromptId] = frozenset()
     # of these prompts:
-    asked: Map[Digest, JudgeQuerySubmitted] = Map()  # by query key
+    asked: Map[Digest, JudgeQuerySubmitted] = Map()  # by query key, without repeats
+    asked_at: Map[Digest, int] = Map()  # by query key: the newest position
     outcomes: Map[PairKey, Outcome] = Map()
 
     def after(self, recorded: Recorded) -> Self:
@@ -78,9 +80,13 @@ class Redactions:
                 return replace(self._concerning(event), responses=responses, positions=positions)
             case ResponseGenerated(follows=Followed(answer=answer)) if answer in self.concerned:
                 return self._concerning(event)
-            case JudgeQuerySubmitted() if self._concerns(event):
-                asked = self.asked.set(event.query_key, event)
-                return replace(self, asked=asked, prompts=self.prompts | {event.prompt_id})
+            case JudgeQuerySubmitted(repeats=UnsetType()) if self._concerns(event):
+                return replace(
+                    self,
+                    asked=self.asked.set(event.query_key, event),
+                    asked_at=self.asked_at.set(event.query_key, recorded.position),
+                    prompts=self.prompts | {event.prompt_id},
+                )
             case PairReconciled() if event.prompt_id in self.prompts or event.forward in self.asked:
                 outcomes = self.outcomes.set(event.natural_key, event.outcome)
                 return replace(self, outcomes=outcomes)
@@ -119,7 +125,8 @@ class Redactions:
     ) -> Digest | None:
         """Return the key of the query that was sent about two responses in an order.
 
-        Pairs of the same texts share it, on the same prompt and rubric; it names one of them.
+        Pairs of the same texts share it, on the same prompt and rubric; it names one of them. Of
+        several, as where the judge's settings changed under its name, it is the newest.
         """
         wanted = name.prompt_id, rubric, name.judge, order
 
@@ -133,7 +140,7 @@ class Redactions:
             if (sent.prompt_id, sent.rubric_digest, sent.judge, sent.order) == wanted
             and all(map(is_same, _asked_about(sent), of))
         )
-        return min(found, default=None)
+        return max(found, key=self.asked_at.__getitem__, default=None)
 
     def _concerning(self, response: ResponseGenerated) -> Self:
         concerned = self.concerned | {response.response_key}

@@ -2,17 +2,16 @@
 
 Of a tournament's events, those of responses, queries and pairs hold its texts, and are most of a
 ledger. Their positions are noted by key; a run is made a section of its bank at a time, each an
-ordinary state whose bank is some of the prompts, folded from the events with their keys.
+ordinary state with the whole bank, by which pairs and orders are drawn, that knows of some prompts
+the events with their keys.
 """
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
-import msgspec
 from immutables import Map
 
 from ledger.events import judging
@@ -29,7 +28,7 @@ from projections.artifacts.results import (
     rated_run,
     settlements_of,
 )
-from projections.battles.columns import Battles, joined
+from projections.battles.columns import Battles, joined, without_slot_effect
 from projections.tournament.folding import advance, with_answers
 from projections.tournament.matches import keep_matches, known_matches, planned_responses
 from projections.tournament.settlement import by_dimension
@@ -158,7 +157,10 @@ class SectionedTournament:
             for dimension, comparisons in section.comparisons.items():
                 parts[dimension].append(comparisons)
         same = self.state.same_texts if terms.rated_by == "verdicts" else {}
-        compared = {dimension: joined(each).grouped(same) for dimension, each in parts.items()}
+        compared = {  # what the slot gave is what all sections say, not each
+            dimension: without_slot_effect(joined(each)).grouped(same)
+            for dimension, each in parts.items()
+        }
         files = rating_files(rated_run(self.state, publication, judge, compared))
         whole = {path: digest_of_bytes(content) for path, content in files.items()}
         return whole | {path: Digest(each.hexdigest()) for path, each in hashes.items()}
@@ -199,8 +201,7 @@ class SectionMaker:
 
     def _judged(self, prompts: frozenset[PromptId]) -> Tournament:
         """Return a state with everything that settles the pairings of some prompts."""
-        asked = self._with_bank(prompts)
-        answered, cells = asked, planned_responses(asked, prompts)
+        answered, cells = self._state, planned_responses(self._state, prompts)
         while cells:  # an answer may name the next of its conversation
             answered = self._with_events(answered, (cell.response_key for cell in cells))
             several = {cell.prompt.prompt_id for cell in cells if not cell.is_last}
@@ -214,23 +215,6 @@ class SectionMaker:
         judged = self._with_events(answered, keys)
         keep_matches(answered, judged)
         return judged
-
-    def _with_bank(self, prompts: Collection[PromptId]) -> Tournament:
-        """Return a state of which some prompts are the bank."""
-        opening = self._state.opening
-        if opening is None:
-            return self._state
-        found = sorted(each for prompt in prompts for each in self._places_in_bank[prompt])
-        bank = tuple(opening.prompts[place] for place in found)
-        return replace(self._state, opening=msgspec.structs.replace(opening, prompts=bank))
-
-    @cached_property
-    def _places_in_bank(self) -> Mapping[str, Sequence[int]]:
-        """Where each prompt is in the bank: to look for some each time would take ever longer."""
-        places = defaultdict[str, list[int]](list)
-        for place, each in enumerate(self._state.opening.prompts if self._state.opening else ()):
-            places[each.label].append(place)
-        return places
 
     def _with_events(self, state: Tournament, keys: Iterable[Digest]) -> Tournament:
         return with_answers(state, self._read_at(self._places.positions(keys)))

@@ -3,8 +3,8 @@
 What rests on battles is of a tournament or of an imported set.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
 from commands.reading.parameters import (
@@ -29,6 +29,9 @@ from projections.results.evaluations import CurveRow, MetricRow, SampleRow
 from projections.results.judges import BiasRow
 from projections.results.outcomes import OutcomeRow, ResponseRow
 from projections.results.ratings import FragilityRow
+from projections.tournament.bank import is_eligible
+from projections.tournament.designs import planned_orders, planned_pairs
+from projections.tournament.looks import looked_at, n_spared, stops_of
 from projections.tournament.matches import planned_responses, shown_response
 from projections.tournament.requests import Bill
 from projections.tournament.settlement import Compared
@@ -128,6 +131,44 @@ def bills_of(source: JudgedTournament, spend: Spend) -> Iterator[tuple[SpendKey,
     for key, bill in spend.bills.items():
         if judge in {None, key.judge} and dimension in {None, key.dimension}:
             yield key, bill
+
+
+class Spared(NamedTuple):
+    """What looks spared: comparisons, and about how many dollars; None: nobody knows."""
+
+    n_comparisons: int
+    usd: float | None
+
+
+NOTHING_SPARED: Final = Spared(0, None)
+
+
+def spared_by_looks(state: Tournament, spent: Mapping[SpendKey, Bill]) -> Spared:
+    """Return what looks spared, at the mean price of a reply on pairs by the judge looked at."""
+    n_comparisons = n_spared(state)
+    if not n_comparisons:
+        return NOTHING_SPARED
+    judge, dimensions = looked_at(state).judge_id, {each.dimension for each in state.dimensions}
+    bills = (
+        bill for key, bill in spent.items() if key.judge == judge and key.dimension in dimensions
+    )
+    total = sum(bills, Bill())
+    if not total.n_replies or total.n_unpriced:
+        return Spared(n_comparisons, None)
+    return Spared(n_comparisons, _n_queries_spared(state) * total.usd / total.n_replies)
+
+
+def _n_queries_spared(state: Tournament) -> int:
+    """Count the orders of the comparisons that looks spared."""
+    stops, pairs, orders = stops_of(state), planned_pairs(state), planned_orders(state)
+    return sum(
+        len(orders(prompt.prompt_id, *pair))
+        for rubric in state.dimensions
+        for prompt in state.bank
+        if is_eligible(rubric, prompt)
+        for pair in pairs[prompt.prompt_id]
+        if stops.leaves_out(rubric.dimension, prompt.prompt_id, pair)
+    )
 
 
 def rows_of_metrics(measured: RunMetrics) -> Iterator[MetricRow]:

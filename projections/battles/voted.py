@@ -178,10 +178,13 @@ class VoteSampling(NamedTuple):
     no_winner: tuple[float, float]
 
 
-def sampling_of(battles: VotedBattles, *, by_prompt: bool = False) -> VoteSampling:
+def sampling_of(
+    battles: VotedBattles, *, by_prompt: bool = False, is_random: bool = False
+) -> VoteSampling:
     """Compare the battles voted on with random samples of as many of all that were judged.
 
-    With `by_prompt` samples are of whole prompts, as a judge is asked on a share of them.
+    With `by_prompt` samples are of whole prompts, as a judge is asked on a share of them. With
+    `is_random` they are known to be such a sample: nothing is compared, and nothing doubted.
 
     Four statistics are compared with those of random samples: Pearson's chi-square of votes by
     prompt, by two entrants and by the judge's outcome, and how early the prompts are. The smallest
@@ -192,6 +195,35 @@ def sampling_of(battles: VotedBattles, *, by_prompt: bool = False) -> VoteSampli
     if by_prompt:
         on_prompt = np.bincount(met.prompt, met.is_voted) > 0
         met = met._replace(is_voted=on_prompt[met.prompt])
+    n_voted = int(met.is_voted.sum())
+    voted_prompts, is_open = np.unique(met.prompt[met.is_voted]), met.outcome == _NO_WINNER
+    doubts, expected_prompts = (
+        ((), float(len(voted_prompts))) if is_random else _compared(met, by_prompt=by_prompt)
+    )
+    names, n_pairs = battles.judged.entrants, np.bincount(met.pair)
+    n_on_pair = np.bincount(met.pair[met.is_voted], minlength=len(n_pairs))
+    expected = n_pairs * n_voted / len(met.pair)
+    most = int((n_on_pair - expected).argmax())
+    return VoteSampling(
+        doubts=doubts,
+        without_vote=tuple(
+            name
+            for name, n in zip(names, battles.prompts_voted_on().tolist(), strict=True)
+            if not n
+        ),
+        n_voted=n_voted,
+        n_prompts=len(np.unique(met.prompt)),
+        prompts=tuple((1 + voted_prompts).tolist()),
+        expected_prompts=expected_prompts,
+        most=(names[most // len(names)], names[most % len(names)]),
+        n_most=int(n_on_pair[most]),
+        expected_most=float(expected[most]),
+        no_winner=(float(is_open[met.is_voted].mean()), float(is_open.mean())),
+    )
+
+
+def _compared(met: "_Meetings", *, by_prompt: bool) -> tuple[tuple[Doubt, ...], float]:
+    """Return what is doubted of those voted on, and the mean number of prompts of samples."""
     n_voted, rng = int(met.is_voted.sum()), np.random.default_rng(_SEED)
     unit = met.prompt if by_prompt else np.arange(len(met.prompt))
     n_units, n_chosen = int(unit.max()) + 1, len(np.unique(unit[met.is_voted]))
@@ -205,27 +237,8 @@ def sampling_of(battles: VotedBattles, *, by_prompt: bool = False) -> VoteSampli
     early, *others = _adjusted_p(np.array(found)) <= _LEVEL
     doubted = dict(zip(("prompts", "entrants", "outcomes"), others, strict=True))
     doubted["prompts"] |= early
-    names, n_pairs = battles.judged.entrants, np.bincount(met.pair)
-    n_on_pair = np.bincount(met.pair[met.is_voted], minlength=len(n_pairs))
-    expected = n_pairs * n_voted / len(met.pair)
-    most = int((n_on_pair - expected).argmax())
-    voted_prompts, is_open = np.unique(met.prompt[met.is_voted]), met.outcome == _NO_WINNER
-    return VoteSampling(
-        doubts=tuple(each for each in _DOUBTS if doubted[each]),
-        without_vote=tuple(
-            name
-            for name, n in zip(names, battles.prompts_voted_on().tolist(), strict=True)
-            if not n
-        ),
-        n_voted=n_voted,
-        n_prompts=len(np.unique(met.prompt)),
-        prompts=tuple((1 + voted_prompts).tolist()),
-        expected_prompts=float(np.mean([len(np.unique(met.prompt[each])) for each in samples])),
-        most=(names[most // len(names)], names[most % len(names)]),
-        n_most=int(n_on_pair[most]),
-        expected_most=float(expected[most]),
-        no_winner=(float(is_open[met.is_voted].mean()), float(is_open.mean())),
-    )
+    doubts = tuple(each for each in _DOUBTS if doubted[each])
+    return doubts, float(np.mean([len(np.unique(met.prompt[each])) for each in samples]))
 
 
 _DOUBTS: Final[tuple[Doubt, ...]] = ("prompts", "entrants", "outcomes")

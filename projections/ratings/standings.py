@@ -152,7 +152,8 @@ def win_rates(
 
     An interval is Wilson's, of as many trials as would vary as much as prompts do: ties vary less
     than wins, and both orders of a pair, which share their prompt, are not two trials. There is
-    none on fewer than two prompts. Each order's verdict counts by itself.
+    none on fewer than two prompts. It is wider where there were looks. Each order's verdict counts
+    by itself.
 
     Args:
         groups: The pairs of each dimension, or of an imported set.
@@ -184,7 +185,18 @@ def _win_rates(dimension: str, compared: Battles, share: Floats) -> Iterator[Win
             terms = RatioTerms(weight * observed[counted], weight)
         share_of_a = estimate_ratio(terms, compared.cluster[counted].tolist(), "share")
         of = dict(zip(STATUSES, counts, strict=True))
-        yield _win_rate((dimension, names[first], names[second]), of, share_of_a)
+        widened = _widened(share_of_a, compared.widening)
+        yield _win_rate((dimension, names[first], names[second]), of, widened)
+
+
+def _widened(share: Estimate, by: float) -> Estimate:
+    """Return a share with an interval so many times as wide, as far as shares go."""
+    value, low, high = share.value, share.low, share.high
+    if by == 1 or value is None or low is None or high is None:
+        return share
+    return share._replace(
+        low=max(0.0, value - by * (value - low)), high=min(1.0, value + by * (high - value))
+    )
 
 
 _TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(each, each)] for each in STATUSES])

@@ -212,9 +212,10 @@ class Repeat(NamedTuple):
 def repeats_of(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Sequence[Repeat]:
-    """Return the repeats of all queries with a verdict, in the order in which the seed draws them.
+    """Return the repeats of all queries with a verdict: first those sent, then as the seed draws.
 
-    So the first n are a random sample, of which a larger one asks more.
+    So the first n are a random sample, of which a larger one asks more. It stays one of the queries
+    that had a verdict when it was drawn: verdicts that come later are drawn only to fill it up.
     """
     answered = {
         key: Repeat(match, order, repeat_key(key))
@@ -224,7 +225,10 @@ def repeats_of(
         if key in tournament.verdicts
     }
     seed = tournament.opening.generation_seed if tournament.opening else 0
-    return sorted(answered.values(), key=lambda repeat: digest_of([seed, repeat.key]))
+    return sorted(
+        answered.values(),
+        key=lambda repeat: (not tournament.was_asked(repeat.key), digest_of([seed, repeat.key])),
+    )
 
 
 def open_repeats(

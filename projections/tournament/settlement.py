@@ -256,12 +256,14 @@ def settle_verdicts(
 ) -> tuple[Settlement, ...]:
     """Settle every planned pairing by the verdicts there are, in match order.
 
-    So it is in the middle of judging as it will be when the pairs are reconciled.
+    So it is in the middle of judging as it will be when the pairs are reconciled. Of a redacted
+    response, whose queries cannot be built, it is the outcome on record.
     """
     return tuple(
-        settlement
+        _recorded(tournament, pairing, match, judge, policies.DEFAULT_POLICY)
+        if match is None
+        else next(_read_again(tournament, pairing, match, judge, policies.RECORDED))
         for pairing, match in known_matches(tournament, prompts, judge)
-        for settlement in _read_again(tournament, pairing, match, judge, policies.RECORDED)
     )
 
 

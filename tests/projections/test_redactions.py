@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.judging import JudgeQuerySubmitted, PairReconciled, VerdictReceived
+from ledger.events.judging import JudgeQuerySubmitted, PairReconciled, VerdictReceived, repeat_key
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import REDACTED
-from ledger.identity import StreamId
+from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.battles.details import battle_details
@@ -27,11 +27,20 @@ from projections.tournament.remaining import (
     open_queries,
     unreconciled,
 )
-from projections.tournament.settlement import reply_of, settle, verdict_of
+from projections.tournament.settlement import reply_of, settle, settle_verdicts, verdict_of
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, Rule
-from tests.support.builders.events import STREAM, entrant, known, opened, prompt, responses
+from tests.support.builders.events import (
+    STREAM,
+    entrant,
+    key,
+    known,
+    opened,
+    prompt,
+    responses,
+    verdict,
+)
 from tests.support.builders.worlds import (
     COUNTERBALANCED,
     Fate,
@@ -215,6 +224,56 @@ def test_what_was_asked_in_one_order_stays() -> None:
                 expected.weight,
                 expected.slot,
             )
+
+
+def again(events: Sequence[Event], *, key: Digest, of: JudgeQuerySubmitted) -> tuple[Event, ...]:
+    """Return events, then a query about the same pair under another key, and B as its verdict."""
+    return (*events, replace(of, query_key=key), verdict(key, "B", by=of.judge))
+
+
+def test_a_repeat_is_not_taken_for_the_query_that_counts() -> None:
+    """Its verdict changes no outcome, with the text or without."""
+    events = once(*answered(cup(4)))
+    before = [each.status for each in settled(known(*events))]
+    for sent in of_type(events, "JudgeQuerySubmitted"):
+        assert isinstance(sent, JudgeQuerySubmitted)
+        repeat = replace(sent, repeats=sent.query_key)
+        events = again(events, key=repeat_key(sent.query_key), of=repeat)
+
+    state = state_of(redacted(events, *of_type(events, "ResponseGenerated")))
+
+    assert [each.status for each in settled(state)] == before
+
+
+def test_of_two_queries_about_a_redacted_pair_the_newest_counts() -> None:
+    """The judge of today was asked last: its settings changed, and its name did not."""
+    events = once(*answered(cup(4)))
+    before = settled(known(*events))
+    for n, sent in enumerate(of_type(events, "JudgeQuerySubmitted")):
+        assert isinstance(sent, JudgeQuerySubmitted)
+        events = again(events, key=key(f"changed {n}"), of=sent)
+
+    state = state_of(redacted(events, *of_type(events, "ResponseGenerated")))
+
+    in_one_order = [
+        (now.status, then.status)
+        for now, then in zip(settled(state), before, strict=True)
+        if then.slot
+    ]
+    assert {*in_one_order} == {("a", "b"), ("b", "a")}
+
+
+@pytest.mark.parametrize("judging", ["{}", COUNTERBALANCED])
+def test_verdicts_are_settled_as_outcomes_are(judging: str) -> None:
+    """A gate and a look count what is on record of redacted responses, too."""
+    events = asked(judged(with_judging(answered(cup(4)), judging), lambda _: "A"))
+    state = state_of(redacted(events, *of_type(events, "ResponseGenerated")[:2]))
+    whole = known(*events)
+
+    found = settle_verdicts(state, everything(state), state.panel[0])
+
+    assert found == settled(state)
+    assert [each.status for each in found] == [each.status for each in settled(whole)]
 
 
 def test_twins_share_a_query_whose_answer_is_redacted() -> None:

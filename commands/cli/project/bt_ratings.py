@@ -203,7 +203,7 @@ def corrected(
     for name, group in source.settlements.items():
         voted = votes.battles(name)
         judged = with_votes(judged_battles(group), voted, source.state.same_texts)
-        rated[name] = rate_with_votes(judged, parameters)
+        rated[name] = _widened(rate_with_votes(judged, parameters), source.widening(name))
         sampled[name] = _sampling_of(group, voted, rated[name])
     return RatedBoards(
         [board_of(name, each.ratings, source.roster) for name, each in rated.items()],
@@ -228,12 +228,10 @@ def corrected_by_judge(
     for dimension, group in source.settlements.items():
         battles = both_judged(group, strong.settlements[dimension], state.same_texts)
         found = rate_with_votes(battles, parameters)
-        widened = found.ratings.widened(source.widening(dimension))
-        rated[dimension] = found._replace(ratings=widened)
-        sampled[dimension] = sampling_of(battles, by_prompt=True)
-        account = strong.columns[dimension].account
-        if share_of(state, truth) is not None and not account.pending:  # drawn at random
-            sampled[dimension] = sampled[dimension]._replace(doubts=())
+        rated[dimension] = _widened(found, source.widening(dimension))
+        is_drawn = share_of(state, truth) is not None
+        is_random = is_drawn and not strong.columns[dimension].account.pending
+        sampled[dimension] = sampling_of(battles, by_prompt=True, is_random=is_random)
     boards = [board_of(name, each.ratings, source.roster) for name, each in rated.items()]
     accounts = (
         f"{dimension}, by {name}: {battles.account.sentence()}"
@@ -243,6 +241,11 @@ def corrected_by_judge(
     notes = (*notes_of(source), *of_truth, *said.cascade_notes(rated, sampled, name))
     facts = _facts_of(source) | {"truth": name} | said.truth_facts(rated, sampled)
     return RatedBoards(boards, parameters, notes, facts)
+
+
+def _widened(found: CorrectedRatings, by: float) -> CorrectedRatings:
+    """Return ratings with wider intervals, since the judge's verdicts were looked at before."""
+    return found if by == 1 else found._replace(ratings=found.ratings.widened(by))
 
 
 def _others(state: Tournament, name: JudgeId) -> Iterator[str]:

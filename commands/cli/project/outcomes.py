@@ -15,7 +15,14 @@ from commands.errors import counted
 from commands.judging.unreadable import gold_notes
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
 from commands.reading.resolve import unknown
-from commands.reading.results import bills_of, outcome_rows, response_rows
+from commands.reading.results import (
+    NOTHING_SPARED,
+    Spared,
+    bills_of,
+    outcome_rows,
+    response_rows,
+    spared_by_looks,
+)
 from commands.spending.offer import dollars, no_price
 from ledger.events.imports import RatingsImported
 from ledger.events.registration import JudgeSettings
@@ -33,7 +40,6 @@ from projections.results.outcomes import (
 )
 from projections.results.ratings import WinRateRow
 from projections.tournament.compared import Counted, OutcomeKind, kind_of
-from projections.tournament.looks import n_spared
 from projections.tournament.remaining import Progress
 from projections.tournament.requests import Bill, endpoint_spend
 from projections.tournament.settlement import Compared
@@ -148,16 +154,15 @@ def _spent(source: JudgedTournament) -> Table:
     spent = source.folded(spend_of(source.state.stream))
     is_narrowed = source.named_judge is not None or source.named_dimension is not None
     served = () if is_narrowed else endpoint_spend(spent.entrants)
-    return spend_table(
-        [*bills_of(source, spent)], served, n_spared=0 if is_narrowed else n_spared(source.state)
-    )
+    spared = NOTHING_SPARED if is_narrowed else spared_by_looks(source.state, spent.bills)
+    return spend_table([*bills_of(source, spent)], served, spared=spared)
 
 
 def spend_table(
     bills: Sequence[tuple[SpendKey, Bill]],
     served: Sequence[EntrantSpendRow] = (),
     *,
-    n_spared: int = 0,
+    spared: Spared = NOTHING_SPARED,
 ) -> Table:
     """Return a row for each judge, dimension and day.
 
@@ -169,8 +174,7 @@ def spend_table(
         (SpendRow(**key._asdict(), **bill.fields) for key, bill in bills),
         "tourney/spend@1",
         "Spent",
-        notes=(*_notes(total), *_on_served(served), *_on_spared(total, n_spared))
-        or ("nothing was spent",),
+        notes=(*_notes(total), *_on_served(served), *_on_spared(spared)) or ("nothing was spent",),
         facts={"total": total.fields, "entrants": [*map(_entrant_fields, served)]},
     )
 
@@ -205,12 +209,11 @@ def _on_replies(total: Bill) -> Iterator[str]:
         yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
 
 
-def _on_spared(total: Bill, n_spared: int) -> Iterator[str]:
-    if n_spared:
-        is_known = total.n_replies and not total.n_unpriced
-        usd = 2 * n_spared * total.usd / total.n_replies if is_known else None
+def _on_spared(spared: Spared) -> Iterator[str]:
+    if spared.n_comparisons:
+        usd = spared.usd
         worth = f", about {dollars(usd)} by what a reply cost on average" if usd else ""
-        yield f"looks spared {counted(n_spared, 'comparison')}{worth}"
+        yield f"looks spared {counted(spared.n_comparisons, 'comparison')}{worth}"
 
 
 def _on_served(served: Sequence[EntrantSpendRow]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from commands.auditing.sections import KeyPlaces, SectionedTournament, SectionMaker
+from ledger.events.judging import Verdict
 from ledger.events.ratings import Publication, RatedBy
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
@@ -20,6 +21,7 @@ from projections.artifacts.results import results_of
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.state import Tournament
+from projections.verdicts.queries import PairQuery
 from tests.support.builders.events import (
     STREAM,
     entrant,
@@ -29,7 +31,17 @@ from tests.support.builders.events import (
     prompt,
     recorded,
 )
-from tests.support.builders.worlds import RUBRICS, Fate, cup, history, publication
+from tests.support.builders.worlds import (
+    COUNTERBALANCED,
+    RUBRICS,
+    Fate,
+    answered,
+    cup,
+    history,
+    judged,
+    publication,
+    with_judging,
+)
 from tests.support.strategies.tournaments import tournament_histories
 
 OTHER = StreamId("other")
@@ -93,6 +105,33 @@ def test_prompts_of_one_text_are_one_across_sections(
     found = gone_through(ledger).digests(run)
 
     assert found == digests(whole(ledger), run)
+
+
+@pytest.mark.parametrize("judging", ["{}", '{"sparse": 2}', COUNTERBALANCED])
+@pytest.mark.parametrize("n_samples", [1, 2])
+def test_sections_draw_the_pairs_and_orders_of_the_whole_bank(
+    ledger: Ledger, judging: str, n_samples: int
+) -> None:
+    """What the slot gave is one number for all sections, too."""
+    prompts = [
+        prompt(f"p{n}#{sample}", text=f"T {n}")
+        for sample in range(n_samples)
+        for n in range(12 // n_samples)
+    ]
+    entrants = [entrant(name, temperature=0.7) for name in ("zoe", "amy", "kim", "bob")]
+    events = with_judging(opened(prompts=prompts, entrants=entrants), judging)
+
+    verdicts: list[Verdict] = ["A", "A", "A", "B", "B", "TIE"]
+
+    def verdict_on(asked: PairQuery) -> Verdict:
+        return verdicts[int(asked.query_key[:8], 16) % len(verdicts)]
+
+    ledger.append(STREAM, judged(answered(events), verdict_on))
+    claim = publication(whole(ledger))
+
+    found = gone_through(ledger, prompts_at_once=5).digests(claim)
+
+    assert found == digests(whole(ledger), claim)
 
 
 @pytest.mark.parametrize("kind", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])

@@ -204,6 +204,16 @@ def test_a_judge_asked_on_random_prompts_is_compared_prompt_by_prompt() -> None:
     assert (first.n_voted, len(first.prompts), first.expected_prompts) == (60, 10, 10.0)
 
 
+def test_prompts_that_are_known_to_be_random_are_not_compared() -> None:
+    """The rest is said of them all the same."""
+    drawn = Judged(0)
+    battles = drawn.voted_on(first_prompts(drawn))
+
+    found = sampling_of(battles, by_prompt=True, is_random=True)
+
+    assert found == sampling_of(battles, by_prompt=True)._replace(doubts=())
+
+
 def first_prompts(drawn: Judged) -> NDArray[np.intp]:
     """Choose all battles on the first ten prompts."""
     return np.flatnonzero(drawn.prompt < 10)

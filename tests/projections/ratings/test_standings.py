@@ -1,5 +1,6 @@
 """Entrants by rating; wins, losses, ties and gaps by pair of entrants."""
 
+import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
@@ -306,6 +307,25 @@ def test_two_orders_of_a_pairing_are_one_trial() -> None:
 
     assert (twice.a_wins, twice.b_wins) == (6, 2)
     assert interval(twice) == pytest.approx(interval(duel(*fates)))
+
+
+def test_intervals_of_shares_are_wider_after_looks() -> None:
+    """Who stopped early was ahead by luck, too; but no share is beyond 0 or 1."""
+    fates: list[Fate] = ["a", "a", "b"]
+    found = settled(known(*history(cup(8), *fates * 7)))
+    groups = in_groups(found)
+    looked_at = {name: dataclasses.replace(each, widening=1.5) for name, each in groups.items()}
+    wide = {name: dataclasses.replace(each, widening=99.0) for name, each in groups.items()}
+
+    for before, after, widest in zip(*map(win_rates, (groups, looked_at, wide)), strict=True):
+        assert before.win_rate == after.win_rate == widest.win_rate
+        assert before.win_rate is not None
+        assert before.ci95_low is not None
+        assert after.ci95_low == pytest.approx(
+            max(0, before.win_rate - 1.5 * (before.win_rate - before.ci95_low))
+        )
+        assert widest.ci95_low == 0
+        assert widest.ci95_high == 1 or before.win_rate == before.ci95_high
 
 
 def test_a_share_of_one_prompt_or_of_none_has_no_interval() -> None:

@@ -534,6 +534,23 @@ def test_repeats_are_a_random_sample_of_the_queries_with_a_verdict() -> None:
     assert repeats_of(Tournament(STREAM), (), judge()) == []
 
 
+def test_a_sample_of_repeats_stays_as_further_queries_get_verdicts() -> None:
+    """The same number asks nothing more, wherever the seed would put the new ones."""
+    fates: list[Fate] = ["a"] * 12
+    few, many = history(cup(4), *fates[:6]), history(cup(4), *fates)
+    bank = everything(known(*few))
+    sample = {each.key for each in repeats_of(known(*few), bank, judge())[:6]}
+    drawn = {each.key for each in repeats_of(known(*many), bank, judge())[:6]}
+    after = known(*many, *(verdict(key, "A") for key in sample))
+
+    found = repeats_of(after, bank, judge())
+
+    assert drawn != sample
+    assert {each.key for each in found[:6]} == sample
+    assert open_repeats(after, found[:6], AskingRules(0)) == ()
+    assert len(open_repeats(after, found[:8], AskingRules(0))) == 2
+
+
 def test_a_repeat_is_open_until_it_has_a_verdict_of_its_own() -> None:
     """That of the query that it repeats is none, and it changes no outcome."""
     events = history(cup(1), "a", "b", "pending")

@@ -1,10 +1,12 @@
 """`tourney view` and `annotate` find what they show, and votes are there for every projection."""
 
+import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from commands.cli.project.viewing import annotate, view
 from commands.errors import ConfigurationError, NothingRecorded
@@ -15,11 +17,13 @@ from ledger.events.imports import (
     SampleDesign,
     battles_stream,
 )
+from ledger.events.registration import TournamentOpened
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from tests.support.builders.events import STREAM, entrant, key, known, opened, prompt, responses
+from tests.support.builders.waves import look
 from tests.support.builders.worlds import RUBRICS, Fate, become, history, matches_of
 from tests.support.command_line.launching import launch
 
@@ -129,6 +133,27 @@ def test_votes_correct_what_they_are_on_and_were_drawn_for(place: Path) -> None:
 
     assert "votes on utility: add --dimension utility" in other
     assert "draw at random: `tourney annotate` without" in drawn
+
+
+def test_intervals_by_votes_are_wider_after_looks(place: Path) -> None:
+    """The judge that they correct was looked at, whoever corrects it."""
+    vote(place, "votes")
+    asked = ("project", "bt", "--truth", "votes", "--dimension", "utility", "--json")
+
+    def widths() -> list[float]:
+        rows = json.loads(launch(place, *asked).stdout)["rows"]
+        return [row["high"] - row["low"] for row in rows if row["low"] is not None]
+
+    before = widths()
+    with_looks = json.dumps({"judging": {"looks": 4}, "pilot": None})
+    with Ledger.open(place / "tournament.db") as held:
+        first = next(each for each in OPENING if isinstance(each, TournamentOpened))
+        held.append(STREAM, [replace(first, configuration=with_looks, opening=2)])
+        state = fold(tournament_of(STREAM), held.read())
+        held.append(STREAM, [look(state, dimension="utility", widening=1.5)])
+
+    assert before
+    assert widths() == pytest.approx([1.5 * width for width in before])
 
 
 def test_votes_on_two_dimensions_that_a_merge_brings_together_stay_apart(
