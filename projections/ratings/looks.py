@@ -24,7 +24,7 @@ from ledger.events.judging import DimensionLook, LookTaken, PairOfEntrants
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import Reference, Rubric
 from ledger.identity import EntrantId, PromptId
-from projections.battles.columns import Battles, CannotRate, battles_of
+from projections.battles.columns import Battles, battles_of
 from projections.intervals import Floats
 from projections.ratings.boundaries import DECIMALS, Contrasts, Schedule, critical_values
 from projections.ratings.bradley_terry.comparisons import differences
@@ -50,7 +50,11 @@ _NORMAL: Final = NormalDist()
 
 
 def look_now(tournament: Tournament) -> LookTaken:
-    """Look at the verdicts on the prompts so far, as a wave of them is judged."""
+    """Look at the verdicts on the prompts so far, as a wave of them is judged.
+
+    Raises:
+        CannotRate: Strengths are too far apart to be computed.
+    """
     bank = [prompt.prompt_id for prompt in tournament.bank]
     prompts = frozenset(prompts_so_far(tournament, bank))
     judge, n_looks = looked_at(tournament), n_looks_of(tournament) or 1
@@ -91,10 +95,7 @@ def _look_on(
         return None
     decided = decided_pairs(tournament, rubric)
     contests = [pair for pair in _planned(tournament) if frozenset(pair) not in decided]
-    try:
-        look = look_at(battles, contests, _schedule(tournament, before, n_prompts, n_planned))
-    except CannotRate:  # strengths too far apart to be computed: all pairs are asked on
-        return None
+    look = look_at(battles, contests, _schedule(tournament, before, n_prompts, n_planned))
     references = {each.entrant_id: entrant_reference(each) for each in tournament.roster}
     as_decided, as_futile = (
         tuple(PairOfEntrants(*(references[EntrantId(name)] for name in pair)) for pair in pairs)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.judging import Outcome, VerdictReceived
+from ledger.events.judging import FailureReason, Outcome, VerdictReceived
 from ledger.events.money import Price, Usage
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import PromptId
@@ -200,6 +200,17 @@ def test_an_entrant_without_a_battle_is_told() -> None:
     assert (row.verdict, row.why) == ("not enough", "a and b have no battle")
 
 
+def test_the_same_responses_are_not_worse_and_not_better() -> None:
+    """No judge has to read them; they are known to be alike only when all are there."""
+    same = replace(of_scores(*[0.5] * 30), status=np.full(30, CODES["identical"], dtype=np.uint8))
+
+    row, better = judged(same), judged(same, policy="better")
+
+    assert (row.verdict, row.n_more_prompts) == ("not worse", None)
+    assert row.why == "the two gave the same response to every prompt"
+    assert better.verdict == "not enough"
+
+
 def test_without_a_prompt_nothing_is_known() -> None:
     """As before the first opening."""
     row = judged(of_scores())
@@ -226,7 +237,7 @@ def test_two_that_never_met_are_compared_through_a_third() -> None:
     assert row.low is not None
 
 
-def of_a_tournament(*fates: Outcome, price: Price | None = PRICE) -> GateLook:
+def of_a_tournament(*fates: Outcome | FailureReason, price: Price | None = PRICE) -> GateLook:
     """Return what the gate sees of two entrants on eight prompts, each verdict at a price."""
     opening = opened(
         prompts=[prompt(f"p{n}") for n in range(8)], entrants=[entrant("old"), entrant("new")]
@@ -240,6 +251,17 @@ def of_a_tournament(*fates: Outcome, price: Price | None = PRICE) -> GateLook:
     tournament = known(*events)
     (look,) = gate_looks(tournament, tournament.panel[0], GateQuestion("new", "old"))
     return look
+
+
+def test_pairs_that_failed_are_told() -> None:
+    """They count for neither, and a candidate that seldom answers could hide behind that."""
+    fates: list[Outcome | FailureReason] = ["a", "b", "tie", "inconsistent", "a", "b"]
+
+    row = of_a_tournament(*fates, "refused", "refused").row
+    won = of_a_tournament("b", "b", "b", "b", "b", "b", "refused", "refused").row
+
+    assert row.why == "2 of 8 pairs of the two failed, and count for neither"
+    assert str(won.why).endswith("; 2 of 8 pairs of the two failed, and count for neither")
 
 
 def test_what_more_prompts_would_cost_is_what_those_so_far_did() -> None:
