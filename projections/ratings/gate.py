@@ -48,6 +48,7 @@ GatePolicy: TypeAlias = Literal["not-worse", "better"]
 MARGIN: Final = 30.0  # Elo points: at 30, 54 of 100 verdicts name the better
 _AT_A_LOOK: Final = 20  # prompts more
 _MOST_LOOKS: Final = 25
+_ALL_LOOKS: Final = tuple((look + 1) / _MOST_LOOKS for look in range(_MOST_LOOKS))
 _ROUNDING: Final = 1e-12  # of a share
 _ALL_IDENTICAL: Final = "the two gave the same response to every prompt"
 _STILL_ASKED: Final = frozenset({"pending", "errored", "expired", "canceled"})
@@ -190,6 +191,7 @@ def pass_or_stop(
     found = differences(ratings)
     lead, error = found.points[candidate, baseline], found.error[candidate, baseline]
     reach = float(critical_value(level, found.freedom[candidate, baseline]) * error)
+    last = float(critical_value(levels(_ALL_LOOKS)[-1], found.freedom[candidate, baseline]) * error)
     n_prompts = int(ratings.support.n_clusters[candidate])
     low, high, n_judged = lead - reach, lead + reach, len(np.unique(battles.cluster))
     why: str | None = None
@@ -210,7 +212,7 @@ def pass_or_stop(
         high=high if isfinite(high) else None,
         margin=question.margin,
         n_prompts=n_prompts,
-        n_more_prompts=_more(n_judged, reach, error, question.margin) if is_forecast else None,
+        n_more_prompts=_more(n_judged, last, error, question.margin) if is_forecast else None,
         usd_more=None,
         why=why,
     )
@@ -253,7 +255,8 @@ def _verdict(low: float, high: float, question: GateQuestion) -> GateVerdict:
 def _more(n_prompts: int, reach: float, error: float, margin: float) -> int | None:
     """Return how many more prompts show in 4 of 5 that equals are within the margin.
 
-    The error falls with the root of their number. A forecast by the lead so far would err by it.
+    The error falls with the root of their number, and the last look has its reach. A forecast by
+    the lead so far would err by it.
     """
     if np.isnan(reach) or not margin:
         return None
