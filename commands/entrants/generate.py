@@ -236,21 +236,6 @@ def generate_with_consent(
     return done
 
 
-def record_answers(
-    recorder: Recorder,
-    prompts: Collection[PromptId],
-    make_generator: Callable[[ports.Billing], ports.Generator],
-    book: pricing.PriceBook,
-    spending: SpendingOptions,
-    console: ports.Console,
-) -> GenerationSummary:
-    """Record the answers that files have: they are free, and tell what judging them will cost."""
-    recorded = [each.entrant_id for each in recorder.state.roster if each.loader == "recorded"]
-    return generate_with_consent(
-        recorder, prompts, make_generator, book, spending, console, entrants=recorded
-    )
-
-
 def _tell_empty(state: Tournament, generated: Sequence[PlannedResponse], tell: ports.Tell) -> None:
     """Tell of each entrant that gave nothing but empty texts now."""
     texts: dict[EntrantId, list[ResponseGenerated]] = {}

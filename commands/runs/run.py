@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import GenerationSummary, generate_with_consent, record_answers
+from commands.entrants.generate import GenerationSummary, generate_with_consent
 from commands.errors import AuditDisagrees
 from commands.judging import session
 from commands.judging.judge import JudgingSummary
@@ -196,8 +196,17 @@ def run_tournament(
     book = price_book(settings, folder)
     plan = partial(session.plan_judging, recorder, settings, folder, prompts, console=console)
     judging = plan(options=options)
+    generate = partial(
+        generate_with_consent,
+        recorder,
+        make_generator=backends.generator,
+        book=book,
+        console=console,
+    )
+    # the answers that files have are free, and tell what judging them will cost
+    recorded = [each.entrant_id for each in recorder.state.roster if each.loader == "recorded"]
     wave = prompts_so_far(recorder.state, prompts)
-    generated = record_answers(recorder, wave, backends.generator, book, options.spending, console)
+    generated = generate(wave, spending=options.spending, entrants=recorded)
     if missing := missing_responses(recorder.state, prompts):
         entrants = {cell.entrant.entrant_id for cell in missing}
         require_ready(judging, settings, entrants, reach, console)
@@ -208,11 +217,7 @@ def run_tournament(
     while n_looks < len(recorder.state.looks):  # once; or until a look leaves nothing to do
         n_looks = len(recorder.state.looks)
         wave = prompts_so_far(recorder.state, prompts)
-        generated = generated.plus(
-            generate_with_consent(
-                recorder, wave, backends.generator, book, options.spending, console
-            )
-        )
+        generated = generated.plus(generate(wave, spending=options.spending))
         judging = plan(options=options)  # again: what was generated counts against the cap
         judged = judged.plus(session.judge_with_consent(recorder, judging, backends, console))
     session.require_none_in_flight(recorder.state, judging.task)
