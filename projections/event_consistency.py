@@ -189,7 +189,7 @@ class ConsistencyCheck:
                 self._asked[event.query_key] = event.query_key
                 self._scores.note(event)
                 faults = _faults_of_citing(event.batch_key, self._submitted, "submitted")
-                return [*faults, *self._faults_of_repeat(event)]
+                return [*faults, *self._faults_of_repeat(event), *_faults_of_part(event)]
             case judging.PairReconciled():
                 return self._faults_of_outcome(event, stream)
             case ResponseGenerated():
@@ -274,6 +274,14 @@ class ConsistencyCheck:
             for order, key, given in cited
             if not given
         ]
+
+
+def _faults_of_part(event: judging.QuerySubmitted) -> Iterator[str]:
+    """A query that is asked together with others is named by its request; a repeat, otherwise."""
+    if not isinstance(event, judging.JudgeQuerySubmitted) or not event.request or event.repeats:
+        return
+    if event.query_key != judging.part_key(event.request, event.dimension):
+        yield f"its key is not that of {event.dimension} in request {event.request[:12]}"
 
 
 def _faults_of_citing(key: Digest | None, known: AbstractSet[Digest], what: str) -> list[str]:

@@ -7,6 +7,7 @@ automatic MT evaluation"), here sacrebleu's with its defaults: n = 1..6, beta = 
 It measures overlap of letters, not truth: use it for rehearsals and tests, never for claims.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from threading import Event
@@ -43,16 +44,24 @@ class ReferenceJudge:
         )
 
     def _reply(self, query: JudgeQuery) -> str:
-        return self._verdict(query) if isinstance(query, PairQuery) else self._score(query)
+        return self._comparison(query) if isinstance(query, PairQuery) else self._score(query)
 
-    def _verdict(self, query: PairQuery) -> str:
+    def _comparison(self, query: PairQuery) -> str:
+        why, verdict = self._verdict(query)
+        if not query.together:
+            return f"{why}\nVERDICT: {verdict}"
+        said = {"reasoning": why, "verdict": verdict}
+        return json.dumps(dict.fromkeys(query.together, said))
+
+    def _verdict(self, query: PairQuery) -> tuple[str, str]:
         said = map(_last_said, (query.shown_a, query.shown_b))
         a, b = (self._closeness(query, text) for text in said)
         verdict = "TIE" if abs(a - b) <= self._tie_band else "A" if a > b else "B"
-        return (
+        why = (
             f"chrF to the reference answer: response A {a:.2f}, response B {b:.2f};"
-            f" within {self._tie_band:g} is a tie.\nVERDICT: {verdict}"
+            f" within {self._tie_band:g} is a tie."
         )
+        return why, verdict
 
     def _score(self, query: ScoreQuery) -> str:
         closeness, limits = self._closeness(query, query.answer), query.scale.limits

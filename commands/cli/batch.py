@@ -168,7 +168,10 @@ def _row(state: Tournament, batch: Batch) -> BatchRow:
         status=batch.status,
         judge=planned.judge.label,
         n_queries=len(planned.queries),
-        n_verdicts=sum(key in state.verdicts for key in planned.queries),
+        n_verdicts=sum(
+            all(key in state.verdicts for key in state.queries_in(request))
+            for request in planned.queries
+        ),
         expected_usd=planned.expected_usd,
         worst_usd=planned.worst_usd,
         planned_at=_minute(batch.recorded.recorded_at),

@@ -183,7 +183,7 @@ def count_missing_verdicts(
 ) -> tuple[MissingVerdicts, ...]:
     """Count each dimension's open queries, and its pairs that wait for responses."""
     queries = open_queries(state, prompts, judge, rules)
-    n_queries = Counter(query.subject for query in queries)
+    n_queries = Counter(each.subject for query in queries for each in query.every)
     return tuple(
         MissingVerdicts(
             dimension,
@@ -198,8 +198,8 @@ def count_missing_verdicts(
 def count_repeats(state: Tournament, queries: Sequence[OpenQuery]) -> tuple[MissingVerdicts, ...]:
     """Count on each dimension the repeats that are open, and the pairs that they are about."""
     names: dict[Dimension, list[PairNames]] = {rubric.dimension: [] for rubric in state.dimensions}
-    for query in queries:
-        names[query.subject].append(query.match.pairing.names)
+    for each in (each for query in queries for each in query.every):
+        names[each.subject].append(each.match.pairing.names)
     return tuple(
         MissingVerdicts(dimension, n_pairs=len({*pairs}), n_queries=len(pairs), n_waiting=0)
         for dimension, pairs in names.items()

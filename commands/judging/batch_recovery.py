@@ -23,7 +23,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
 from projections.evaluations.judged import Scorers, score_questions
 from projections.tournament.batches import Batch
-from projections.tournament.remaining import ANY_QUESTION, Unanswered, repeats_of
+from projections.tournament.remaining import ANY_QUESTION, Unanswered, one_request, repeats_of
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import queries_digest
 
@@ -189,16 +189,23 @@ def _reopen(recorder: Recorder, port: BatchJudge, batch: Batch, provider_batch_i
     if batch.is_open:
         raise NotFound(f"{provider_batch_id} is in flight: `tourney batch wait` receives it")
     state = recorder.state
-    missing = tuple(
-        query._replace(n_failed=state.attempts[query.asked.query_key])
-        for query in _queries_of(recorder, batch)
-        if _has_no_result(state, query.asked.query_key)
-    )
+    lost = (_lost_of(state, query) for query in _queries_of(recorder, batch))
+    missing = tuple(filter(None, lost))
     if not missing:
         raise NotFound(
             f"{provider_batch_id} has ended: each of its queries has a result, or was asked again"
         )
     recorder.record(ReopenBatch(batch.planned.batch_key, port.retrieve(provider_batch_id), missing))
+
+
+def _lost_of(state: Tournament, request: Unanswered) -> Unanswered | None:
+    """Return a request with the queries that have no result, after their last attempts."""
+    lost: list[Unanswered] = [
+        query._replace(n_failed=state.attempts[query.key])
+        for query in request.every
+        if _has_no_result(state, query.key)
+    ]
+    return one_request(lost)
 
 
 def _has_no_result(state: Tournament, key: Digest) -> bool:
@@ -243,7 +250,7 @@ def _lost(
     except (NotAnswering, ResultsLost):
         is_broken = True
     planned = frozenset(batch.planned.queries)
-    n_new = sum(state.is_unanswered(key) for key in read & planned)
+    n_new = sum(any(map(state.is_unanswered, state.queries_in(key))) for key in read & planned)
     if n_new:
         raise NotFound(
             f"{counted(n_new, 'result')} of {name} can still be received: `tourney batch wait`"

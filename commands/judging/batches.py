@@ -31,6 +31,7 @@ from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
     affordable,
+    n_answered,
     reconcile_open,
     still_open,
 )
@@ -85,7 +86,7 @@ def judge_in_batches(
         _BatchJudging(recorder, task, reception).judge(chosen)
     reception.receive_all()
     n_reconciled = reconcile_open(recorder, task)
-    n_verdicts = sum(recorder.state.is_answered(each.asked.query_key) for each in chosen)
+    n_verdicts = n_answered(recorder.state, chosen)
     return JudgingSummary(len(queries), n_verdicts, len(chosen) - n_verdicts, n_reconciled)
 
 

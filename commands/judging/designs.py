@@ -243,7 +243,7 @@ class _Asked:
         return queries or [
             query.asked
             for query in awaited_queries(self.state, self.bank, self.judge, self.rules)
-            if query.subject == self.rubric.dimension
+            if self.rubric.dimension in {each.subject for each in query.every}
         ]
 
 

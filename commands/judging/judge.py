@@ -36,7 +36,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
 from projections.tournament import remaining
 from projections.tournament.estimate import n_input_at_most
-from projections.tournament.matches import queries_to
+from projections.tournament.matches import keys_of, queries_to
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import JudgeQuery
@@ -83,12 +83,15 @@ class JudgeTask:
         yield from (each.asked for each in self.repeats)
 
     def keys_in(self, state: Tournament) -> Iterator[Digest]:
-        """Yield the keys of all its queries, open or not."""
-        return (query.query_key for query in self.queries_in(state))
+        """Yield the keys of all its queries, open or not, and of requests that have several."""
+        yield from (query.query_key for query in self.queries_in(state))
+        if self.judge.is_together:
+            yield from keys_of(state, self.prompts, self.judge)
+            yield from (key for each in self.repeats for key in each.keys)
 
 
 class JudgingSummary(NamedTuple):
-    """How many queries were open before, and what became of them."""
+    """How many requests were open before, and what became of them."""
 
     n_open: int
     n_verdicts: int  # or scores
@@ -142,8 +145,13 @@ def judge_open(
         reconcile_open(recorder, task)
         raise
     n_reconciled = reconcile_open(recorder, task)
-    n_verdicts = sum(recorder.state.is_answered(each.asked.query_key) for each in asked)
+    n_verdicts = n_answered(recorder.state, asked)
     return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
+
+
+def n_answered(state: Tournament, requests: Iterable[remaining.Unanswered]) -> int:
+    """Count the requests all of whose queries have a verdict or a score."""
+    return sum(all(state.is_answered(query.key) for query in each.every) for each in requests)
 
 
 def begun_again(recorder: Recorder, task: JudgeTask) -> JudgeTask:
@@ -259,14 +267,20 @@ class _DirectJudging:
             (answer, sent.query.asked, sent.worst_usd) if sent else (answer, None, None)
             for answer, sent in submitted
         )
+        state = self._recorder.state
         replied = [each.query_key for each in answers if isinstance(each, Reply)]
         again = still_open(self._recorder, self._task, (self._sent[key].query for key in replied))
         self._remaining.extendleft(reversed(again))
         busy = [
             each.query_key for each in answers if isinstance(each, NoReply) and each.then == "wait"
         ]
-        failures = self._recorder.state.query_failures
-        self._lost.update((key, failures[key].attempt) for key in busy if key in failures)
+        failures = state.query_failures
+        self._lost.update(
+            (key, failures[key].attempt)
+            for request in busy
+            for key in state.queries_in(request)
+            if key in failures
+        )
         self._remaining.extend(self._sent[key].query for key in busy)
         self._brake_if_unreadable(replied)
         self._n_done += len(answers)
@@ -329,7 +343,7 @@ def still_open(
         query
         for query in now
         if query is not None
-        and not is_lost(lost.get(query.asked.query_key), before.get(query.asked.query_key))
+        and not any(is_lost(lost.get(each.key), before.get(each.key)) for each in query.every)
     )
 
 

@@ -15,7 +15,7 @@ from commands.settings.inputs import read_instructions
 from commands.settings.makers import key_variables
 from commands.settings.schema import JudgeSection, Settings
 from ledger.events.ratings import Mode
-from ledger.events.registration import JudgeSettings
+from ledger.events.registration import TOGETHER, JudgeSettings
 from ledger.identity import JudgeId, canonical_json
 
 REFERENCE_MODEL: Final = "chrF2"  # the offline judge compares responses by it
@@ -39,6 +39,8 @@ def panel_of(
     main = (judge_of_mode(settings, mode, folder, fetch) for mode in modes)
     jury = (_juror(juror, folder, fetch) for juror in settings.jury)
     panel = (*dict.fromkeys(main), *jury)
+    if settings.judging.together:
+        panel = tuple(replace(each, parameters=(*each.parameters, TOGETHER)) for each in panel)
     if faults := [*_duplicates(panel)]:
         raise ConfigurationError(faults)
     return panel

@@ -346,7 +346,7 @@ def require_none_in_flight(state: Tournament, task: JudgeTask) -> None:
     """
     asked = _in_flight(state, task)
     for batch in state.batches.values():
-        if batch.is_open and not asked.isdisjoint(batch.planned.queries):
+        if batch.is_open and not asked.isdisjoint(state.queries_of(batch)):
             is_own = batch.stream == state.stream
             settings = f"receive them with the settings of tournament {batch.stream!r}"
             raise WorkInFlight(

@@ -11,7 +11,7 @@ from commands.ports import Tell
 from ledger.events.judging import MAY_CHANGE, PAID, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
-from projections.tournament.matches import queries_to
+from projections.tournament.matches import keys_of
 from projections.tournament.remaining import WithoutGold, without_gold
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import LENIENT_PARSER, PARSERS, newest_parser
@@ -36,9 +36,9 @@ class ReadingBrake:
         self._of_panel = ""
 
     def note(self, state: Tournament, keys: Iterable[Digest]) -> None:
-        """Note what the latest replies to queries hold; a query without a reply says nothing."""
+        """Note what the latest replies to requests hold; one without a reply says nothing."""
         self._of_panel = _of_panel(state, self._judge)
-        for key in keys:
+        for key in (query for each in keys for query in state.queries_in(each)):
             failure = None if state.is_answered(key) else state.query_failures.get(key)
             if not state.is_answered(key) and (
                 failure is None or failure.reason not in _SAYS_NOTHING
@@ -76,7 +76,7 @@ def tell_unreadable(
     state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, tell: Tell
 ) -> None:
     """Tell why queries have no verdict, if any: no answer came, or the reply is not readable."""
-    keys = {query.query_key for query in queries_to(state, prompts, judge)}
+    keys = frozenset(keys_of(state, prompts, judge))
     _tell_unanswered(_failures(state, keys), judge, tell)
     if unreadable := _tell_example(state, keys, judge, tell, "verdict"):
         tell(_remedy(state, judge, unreadable))

@@ -187,8 +187,8 @@ class JudgeSection(Section):
 class JudgingSection(Section):
     """Say which pairs of entrants are compared, and in which orders.
 
-    If it changes, nothing is paid again: what was asked stays on record, and only what was not is
-    owed.
+    If it changes, nothing is paid again but for `together`: what was asked stays on record, and
+    only what was not is owed.
     """
 
     baseline: str | None = None
@@ -203,6 +203,9 @@ class JudgingSection(Section):
     orders: Orders = "both"
     """`both` asks each pair twice, with either response shown first; `counterbalanced` asks it
     once, half of the pairs in each order, and a tenth of them twice."""
+    together: bool = False
+    """Ask for the verdicts on all dimensions in one request, as JSON. It costs less, and one
+    verdict may sway the next. If this changes, all is asked anew."""
 
 
 OF_ALL_JUDGES: Final = (

@@ -115,6 +115,11 @@ def repeat_key(query_key: Digest) -> Digest:
     return digest_of(["repeat", query_key])
 
 
+def part_key(request: Digest, dimension: Dimension) -> Digest:
+    """Identify the query about one dimension in a request that asks about several."""
+    return digest_of(["part", request, dimension])
+
+
 class PairKey(NamedTuple):
     """Identifies an outcome: the pair, the judge, the policy, and both queries.
 
@@ -153,6 +158,7 @@ class JudgeQuerySubmitted(Fact, frozen=True):
     batch_key: Digest | None = None  # None: sent alone
     worst_usd: Dollars | None = 0.0  # of a query sent alone, at most; None: nobody knows the price
     repeats: Digest | UnsetType = UNSET  # the key of the query that is asked again, of a repeat
+    request: Digest | UnsetType = UNSET  # of a query that was asked together with others
 
 
 class VerdictReceived(Fact, frozen=True):

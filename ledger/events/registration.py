@@ -183,6 +183,10 @@ BATCHED: Final[Mapping[str, Provider]] = {
 """The providers that take batches, each with the one that asks the same one by one."""
 
 
+TOGETHER: Final = ("together", "true")
+"""The parameter of a judge that gives its verdicts on all dimensions in one reply."""
+
+
 class JudgeSettings(Value, frozen=True, dict=True, gc=True):
     """A judge: a provider's model and the settings that determine its replies."""
 
@@ -194,9 +198,18 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
 
     @cached_property
     def digest(self) -> Digest:
-        """Digest of what determines the replies: neither the label nor batching."""
+        """Digest of what determines the replies to a text: neither the label nor batching.
+
+        Whether dimensions are asked together stands in the text itself.
+        """
         own = [self.instructions.guidance] if self.instructions else []
-        return digest_of([self.company, self.model, self.parameters, *own])
+        parameters = [each for each in self.parameters if each != TOGETHER]
+        return digest_of([self.company, self.model, parameters, *own])
+
+    @cached_property
+    def is_together(self) -> bool:
+        """Say whether it is asked for its verdicts on all dimensions in one request."""
+        return TOGETHER in self.parameters
 
     def told(self, by_default: Instructions) -> Instructions:
         """Return the instructions that it is sent: its own, or else those of the tournament."""

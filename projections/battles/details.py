@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ledger.events.judging import FailureReason, Order, Verdict
 from ledger.events.registration import JudgeSettings, Prompt
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from ledger.identity import EntrantId
+from ledger.identity import Digest, EntrantId
 from projections.tournament.matches import Pairing, PlannedResponse, shown_response
 from projections.tournament.settlement import (
     Settlement,
@@ -16,7 +16,6 @@ from projections.tournament.settlement import (
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import outcome_of_order
-from projections.verdicts.queries import PairQuery
 
 OrderStatus: TypeAlias = (
     FailureReason
@@ -93,34 +92,35 @@ def _on_dimension(
         first: dict[Order, EntrantId] = {"forward": a, "swapped": b}
         unshown = (OrderResult(order, first[order], why) for order in pairing.orders)
         return DimensionResult(settled, tuple(unshown))
-    questions = map(settled.match.query, pairing.orders)
     return DimensionResult(
-        settled, tuple(_in_order(tournament, settled, question) for question in questions)
+        settled,
+        tuple(_in_order(tournament, settled, order, key) for order, key in settled.match.keys),
     )
 
 
-def _in_order(tournament: Tournament, settled: Settlement, question: PairQuery) -> OrderResult:
-    pairing, key = settled.pairing, question.query_key
+def _in_order(
+    tournament: Tournament, settled: Settlement, order: Order, key: Digest
+) -> OrderResult:
+    pairing = settled.pairing
     a, b = pairing.a.entrant.entrant_id, pairing.b.entrant.entrant_id
-    first = a if question.order == "forward" else b
+    first = a if order == "forward" else b
     verdict = verdict_of(tournament, key, None)
     if verdict is not None:
-        preferred = {"a": a, "b": b}.get(outcome_of_order(verdict, question.order))
+        preferred = {"a": a, "b": b}.get(outcome_of_order(verdict, order))
         reply = tournament.verdicts[key].event.reply
-        return OrderResult(question.order, first, "answered", verdict, preferred, reply)
+        return OrderResult(order, first, "answered", verdict, preferred, reply)
     failure = tournament.query_failures.get(key)
     return OrderResult(
-        question.order,
+        order,
         first,
-        _unanswered(tournament, settled, question),
+        _unanswered(tournament, settled, key),
         reply=failure.reply if failure else "",
         detail=failure.detail if failure else "",
     )
 
 
-def _unanswered(tournament: Tournament, settled: Settlement, question: PairQuery) -> OrderStatus:
+def _unanswered(tournament: Tournament, settled: Settlement, key: Digest) -> OrderStatus:
     """Return why a query has no verdict."""
-    key = question.query_key
     if key in tournament.in_flight or key in tournament.under_way:
         return "in_flight"
     is_identical = settled.match is not None and settled.match.is_identical

@@ -6,7 +6,7 @@ whoever shows the estimate says which.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 from ledger.events.judging import MAY_CHANGE, FailureReason, JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest
 from projections.tournament.matches import matches
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
@@ -55,7 +56,7 @@ class ExpectedTokens(NamedTuple):
 
 
 class TokenRates(NamedTuple):
-    """Tokens per byte, and per query."""
+    """Tokens per byte, and per verdict."""
 
     tokens_per_byte: float
     n_output: float
@@ -80,7 +81,8 @@ class TokenModel:
         n_prefix = rates.n_prefix
         if n_prefix is None:
             n_prefix = n_bytes(query.system) * rates.tokens_per_byte
-        n_input, n_output = round(n_bytes_of(query) * rates.tokens_per_byte), round(rates.n_output)
+        n_input = round(n_bytes_of(query) * rates.tokens_per_byte)
+        n_output = round(rates.n_output * query.n_verdicts)
         if self.max_tokens is not None:
             n_output = min(n_output, self.max_tokens)
         return ExpectedTokens(n_input, n_output, min(round(n_prefix), n_input))
@@ -169,13 +171,12 @@ def asked_queries(
     state: Tournament, judge: JudgeSettings, scored: Sequence[JudgeQuery] = ()
 ) -> tuple[AskedQuery, ...]:
     """Return the tournament's queries that a judge replied to, with the tokens they used."""
-    replies = state.replies
-    used = [(reply, reply.usage) for reply in replies if reply.usage is not None]
+    used = [(reply, reply.usage) for reply in state.replies if reply.usage is not None]
     if not used:
         return ()
     in_batches = frozenset(key for each in state.batches.values() for key in each.planned.queries)
     asked = {query.query_key: query for query in (*_questions(state, judge), *scored)}
-    return tuple(
+    alone = (
         AskedQuery(
             asked[reply.query_key],
             usage,
@@ -185,6 +186,26 @@ def asked_queries(
         for reply, usage in used
         if reply.query_key in asked
     )
+    usages = {reply.query_key: usage for reply, usage in used}
+    return (*alone, *_asked_together(state, asked, usages, in_batches))
+
+
+def _asked_together(
+    state: Tournament,
+    asked: Mapping[Digest, JudgeQuery],
+    usages: Mapping[Digest, Usage],
+    in_batches: Collection[Digest],
+) -> Iterator[AskedQuery]:
+    """Yield requests for several verdicts, which share the tokens; none that was sent again."""
+    for request, queries in state.together.items():
+        keys = queries.values()
+        if request not in asked or any(state.attempts[key] > 1 for key in keys):
+            continue
+        if shares := [usages[key] for key in keys if key in usages]:
+            failures = (state.query_failures.get(key) for key in keys)
+            failure = next((each.reason for each in failures if each), None)
+            usage = sum(shares[1:], shares[0])
+            yield AskedQuery(asked[request], usage, request in in_batches, failure)
 
 
 def _questions(state: Tournament, judge: JudgeSettings) -> Iterable[JudgeQuery]:
@@ -235,7 +256,7 @@ def _rates(samples: Sequence[AskedQuery]) -> TokenRates:
     cached = [sample.usage.n_cached for sample in samples if sample.usage.n_cached]
     return TokenRates(
         _per_byte([CountedQuery(each.query, each.usage.n_prompt) for each in samples]),
-        fmean(sample.usage.n_output for sample in samples),
+        fmean(sample.usage.n_output / sample.query.n_verdicts for sample in samples),
         fmean(cached) if cached else None,
     )
 

@@ -6,7 +6,7 @@ are drawn from the bank.
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from operator import attrgetter
@@ -27,8 +27,14 @@ from ledger.events.registration import (
 from ledger.events.responses import Followed, ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
 from projections.tournament.bank import is_eligible
-from projections.tournament.designs import BOTH, design_of, planned_orders, planned_pairs
-from projections.tournament.looks import stops_of
+from projections.tournament.designs import (
+    BOTH,
+    EntrantPair,
+    design_of,
+    planned_orders,
+    planned_pairs,
+)
+from projections.tournament.looks import Stops, stops_of
 from projections.tournament.shares import asked_prompts
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
 from projections.verdicts.queries import PairQuery, Wording, wording_of
@@ -89,6 +95,8 @@ class Pairing(NamedTuple):
     b: PlannedResponse
     orders: tuple[Order, ...] = BOTH
     """In which it is asked."""
+    planned: tuple[Rubric, ...] = ()
+    """The rubrics of all dimensions on which the two are compared on the prompt."""
 
     @property
     def battle_id(self) -> Digest:
@@ -113,7 +121,10 @@ class Pairing(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A pairing with both responses, and the keys of its two judge queries."""
+    """A pairing with both responses, and the keys of its two judge queries.
+
+    A request may ask about several dimensions: then each has a query of its own in it.
+    """
 
     pairing: Pairing
     response_a: ResponseGenerated
@@ -124,17 +135,22 @@ class Match(NamedTuple):
 
     @property
     def forward(self) -> PairQuery:
-        """The query that shows a's response first."""
+        """The request that shows a's response first."""
         return self.query("forward")
 
     @property
     def swapped(self) -> PairQuery:
-        """The query that shows b's response first."""
+        """The request that shows b's response first."""
         return self.query("swapped")
 
     def query(self, order: Order) -> PairQuery:
-        """Return the query in an order."""
+        """Return the request in an order."""
         return self.wording.query(self.response_a.text, self.response_b.text, order)
+
+    def request(self, order: Order) -> Digest:
+        """Return the key of the request in an order."""
+        alone = self.forward_key if order == "forward" else self.swapped_key
+        return self.query(order).query_key if self.wording.together else alone
 
     @property
     def keys(self) -> tuple[tuple[Order, Digest], ...]:
@@ -269,21 +285,43 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
     for cell in planned_responses(tournament, prompts):
         by_prompt[cell.prompt.prompt_id][cell.entrant.entrant_id] = cell
     return tuple(
-        Pairing(rubric, row[a].prompt, row[a], row[b], orders(prompt_id, a, b))
+        Pairing(rubric, row[a].prompt, row[a], row[b], orders(prompt_id, a, b), planned)
         for prompt_id, row in by_prompt.items()
+        for compared in [_compared_on(tournament, stops, pairs[prompt_id], row)]
         for rubric in tournament.dimensions
-        for a, b in pairs[prompt_id]
-        if not stops.leaves_out(rubric.dimension, prompt_id, (a, b))
-        if is_eligible(rubric, row[a].prompt)
+        for (a, b), planned in compared.items()
+        if rubric in planned
     )
+
+
+def _compared_on(
+    tournament: Tournament,
+    stops: Stops,
+    pairs: Sequence[EntrantPair],
+    row: Mapping[EntrantId, PlannedResponse],
+) -> Mapping[EntrantPair, tuple[Rubric, ...]]:
+    """Return the rubrics by which each pair is compared on a prompt."""
+    prompt = next(iter(row.values())).prompt
+    eligible = tuple(each for each in tournament.dimensions if is_eligible(each, prompt))
+    if not stops.last_wave:
+        return dict.fromkeys(pairs, eligible)
+    return {
+        pair: tuple(
+            each
+            for each in eligible
+            if not stops.leaves_out(each.dimension, prompt.prompt_id, pair)
+        )
+        for pair in pairs
+    }
 
 
 def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> Match | None:
     """Return the match for a judge, or None if a response is missing or redacted."""
-    opening = tournament.opening
-    if opening is None:
+    if tournament.opening is None:
         return None
-    wording = wording_of(judge, opening.instructions, pairing.rubric, pairing.prompt)
+    told = tournament.opening.instructions
+    rubric, prompt, planned = _WHAT_WORDS_IT(pairing)
+    wording = wording_of(judge, told, rubric, prompt, planned=planned)
     a, b = (_readable(tournament, cell) for cell in (pairing.a, pairing.b))
     return _match(pairing, wording, a, b)
 
@@ -341,13 +379,17 @@ def matches(
 
     on_record = tournament.trusted_queries.get(judge.judge_id, {})
     asked = pairings(tournament, asked_prompts(tournament, prompts, judge))
-    planned = groupby(asked, key=lambda each: (each.rubric, each.prompt))
-    for (rubric, prompt), group in planned:
-        wording = wording_of(judge, opening.instructions, rubric, prompt)
+    worded = groupby(asked, key=_WHAT_WORDS_IT)
+    for (rubric, prompt, planned), group in worded:
+        told = opening.instructions
+        wording = wording_of(judge, told, rubric, prompt, planned=planned)
         for pairing in group:
             a, b = shown(pairing.a), shown(pairing.b)
             keys = on_record.get(pairing.names) if on_record else None
             yield pairing, _match(pairing, wording, a, b, keys)
+
+
+_WHAT_WORDS_IT: Final = attrgetter("rubric", "prompt", "planned")
 
 
 def _match(
@@ -405,7 +447,19 @@ def _registered_once(known: Iterable[Reference]) -> set[str]:
 def queries_to(
     state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Iterator[PairQuery]:
-    """Yield the queries to a judge, in all planned orders, of every pair with both responses."""
+    """Yield the requests to a judge, in all planned orders, of every pair with both responses.
+
+    One that asks about several dimensions comes once for each of them.
+    """
     for _, match in matches(state, prompts, judge):
         if match is not None:
             yield from map(match.query, match.pairing.orders)
+
+
+def keys_of(
+    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Iterator[Digest]:
+    """Yield the keys of the queries in them."""
+    for _, match in matches(state, prompts, judge):
+        if match is not None:
+            yield from (key for _, key in match.keys)

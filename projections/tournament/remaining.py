@@ -45,11 +45,17 @@ WhichPairs: TypeAlias = Callable[[Pairing], bool] | None
 
 
 class OpenQuery(NamedTuple):
-    """A query without a verdict, and its failed attempts."""
+    """A query without a verdict, and its failed attempts.
+
+    A request may ask several together, one for each dimension: `others` are those that are open
+    beside this one.
+    """
 
     match: Match
-    asked: PairQuery
+    asked: PairQuery  # the request
     n_failed: int
+    is_repeat: bool = False
+    others: tuple["OpenQuery", ...] = ()
 
     @property
     def subject(self) -> Dimension:
@@ -57,10 +63,23 @@ class OpenQuery(NamedTuple):
         return self.match.pairing.rubric.dimension
 
     @property
+    def key(self) -> Digest:
+        """What identifies its verdict."""
+        return repeat_key(self._first_asked) if self.is_repeat else self._first_asked
+
+    @property
     def repeats(self) -> Digest | None:
         """The key of the query that it asks again; None: its verdict is the one that counts."""
-        key = dict(self.match.keys)[self.asked.order]
-        return None if key == self.asked.query_key else key
+        return self._first_asked if self.is_repeat else None
+
+    @property
+    def _first_asked(self) -> Digest:
+        return dict(self.match.keys)[self.asked.order]
+
+    @property
+    def every(self) -> tuple["OpenQuery", ...]:
+        """All open queries of its request."""
+        return (self, *self.others)
 
 
 class OpenScore(NamedTuple):
@@ -69,6 +88,16 @@ class OpenScore(NamedTuple):
     question: ScoreQuestion
     asked: ScoreQuery
     n_failed: int
+
+    @property
+    def key(self) -> Digest:
+        """What identifies its score."""
+        return self.asked.query_key
+
+    @property
+    def every(self) -> tuple["OpenScore", ...]:
+        """Itself: a request asks for one score."""
+        return (self,)
 
     @property
     def subject(self) -> Dimension:
@@ -179,13 +208,17 @@ def open_queries(
 ) -> tuple[OpenQuery, ...]:
     """Return the queries to send: without a verdict, not in flight, and worth another attempt.
 
-    Two pairings may have the same query, as for equal responses; it is listed once.
+    Two pairings may have the same query, as for equal responses; it is listed once. What a judge is
+    asked together is one entry, and whole if any of it is chosen: to ask for the rest later would
+    be paid for again.
     """
-    queries: dict[str, OpenQuery] = {}
+    queries: dict[Digest, OpenQuery] = {}
+    chosen: set[Digest] = set()
     for pairing, match in matches(tournament, prompts, judge):
+        is_chosen = only is None or only(pairing)
         if (
             match is None
-            or (only and not only(pairing))
+            or not (is_chosen or judge.is_together)
             or _ties_unasked(tournament, match, judge, rules)
         ):
             continue
@@ -193,20 +226,40 @@ def open_queries(
             if key not in queries and _is_open(tournament, key, rules.retries):
                 asked = match.query(order)
                 queries[key] = OpenQuery(match, asked, _n_failed(tournament, key))
-    return tuple(queries.values())
+                if is_chosen:
+                    chosen.add(asked.query_key)
+    wanted = (each for each in queries.values() if each.asked.query_key in chosen)
+    return _together(tournament, wanted)
+
+
+def _together(tournament: Tournament, queries: Iterable[OpenQuery]) -> tuple[OpenQuery, ...]:
+    """Return one entry for each request that is not in flight, with its queries in order."""
+    requests: dict[Digest, list[OpenQuery]] = {}
+    for each in queries:
+        requests.setdefault(each.asked.query_key, []).append(each)
+    return tuple(
+        first._replace(others=tuple(others))
+        for request, (first, *others) in requests.items()
+        if request not in tournament.in_flight
+    )
 
 
 class Repeat(NamedTuple):
-    """A query with a verdict that is asked again, under a key of its own."""
+    """A request with verdicts that is sent again, under a key of its own."""
 
-    match: Match
-    order: Order
     key: Digest
+    order: Order
+    matches: tuple[Match, ...]  # one for each verdict
+
+    @property
+    def keys(self) -> Sequence[Digest]:
+        """What identifies its new verdicts."""
+        return [repeat_key(dict(match.keys)[self.order]) for match in self.matches]
 
     @property
     def asked(self) -> PairQuery:
-        """The query."""
-        return self.match.query(self.order)._replace(query_key=self.key)
+        """The request."""
+        return self.matches[0].query(self.order)._replace(query_key=self.key)
 
 
 def repeats_of(
@@ -217,13 +270,18 @@ def repeats_of(
     So the first n are a random sample, of which a larger one asks more. It stays one of the queries
     that had a verdict when it was drawn: verdicts that come later are drawn only to fill it up.
     """
-    answered = {
-        key: Repeat(match, order, repeat_key(key))
+    found = {
+        key: (order, match)
         for _, match in matches(tournament, prompts, judge)
         if match is not None
         for order, key in match.keys
         if key in tournament.verdicts
     }
+    answered: dict[Digest, Repeat] = {}
+    for order, match in found.values():
+        key = repeat_key(match.request(order))
+        before = answered.get(key, Repeat(key, order, ()))
+        answered[key] = before._replace(matches=(*before.matches, match))
     seed = tournament.opening.generation_seed if tournament.opening else 0
     return sorted(
         answered.values(),
@@ -235,10 +293,18 @@ def open_repeats(
     tournament: Tournament, repeats: Iterable[Repeat], rules: AskingRules
 ) -> tuple[OpenQuery, ...]:
     """Return the repeats to send: without a verdict, not in flight, worth another attempt."""
-    return tuple(
-        OpenQuery(each.match, each.asked, _n_failed(tournament, each.key))
+    queries = (
+        OpenQuery(match, each.asked, n_failed=0, is_repeat=True)
         for each in repeats
-        if _is_open(tournament, each.key, rules.retries)
+        for match in each.matches
+    )
+    return _together(
+        tournament,
+        (
+            each._replace(n_failed=_n_failed(tournament, each.key))
+            for each in queries
+            if _is_open(tournament, each.key, rules.retries)
+        ),
     )
 
 
@@ -315,10 +381,22 @@ def refreshed_query(
     tournament: Tournament, query: Unanswered, rules: AskingRules
 ) -> Unanswered | None:
     """Return an open query with its current failures; None if it is no longer open."""
-    key = query.asked.query_key
-    if not _is_open(tournament, key, rules.retries):
+    if query.asked.query_key in tournament.in_flight:
         return None
-    return query._replace(n_failed=_n_failed(tournament, key))
+    still_open: list[Unanswered] = [
+        each._replace(n_failed=_n_failed(tournament, each.key))
+        for each in query.every
+        if _is_open(tournament, each.key, rules.retries)
+    ]
+    return one_request(still_open)
+
+
+def one_request(queries: Sequence[Unanswered]) -> Unanswered | None:
+    """Return the request that has some queries, which are asked together; None: there are none."""
+    first, *others = queries or [None]
+    if first is None or isinstance(first, OpenScore):
+        return first
+    return first._replace(others=tuple(each for each in others if isinstance(each, OpenQuery)))
 
 
 def _n_failed(tournament: Tournament, key: Digest) -> int:

@@ -6,10 +6,11 @@ Every opening stays on the ledger, so a query can be built in its earlier words,
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from ledger.events.judging import Order
 from ledger.events.registration import (
     Instructions,
     JudgeSettings,
@@ -17,18 +18,21 @@ from ledger.events.registration import (
     Rubric,
     TournamentOpened,
 )
-from ledger.identity import Dimension, PromptId
-from projections.tournament.matches import PlannedResponse, planned_response
+from ledger.identity import Digest, Dimension, PromptId
+from projections.tournament.bank import is_eligible
+from projections.tournament.matches import Match, PlannedResponse, planned_response
 from projections.tournament.remaining import OpenQuery
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import build_query
+from projections.verdicts.queries import wording_of
+
+_NAMES: Final[Mapping[str, str]] = {"together": "[judging] together"}
 
 
 class Rewording(NamedTuple):
     """Open queries that were asked otherwise before, and what changed since."""
 
     instructions_changed: bool
-    changed_rubric: Dimension | None  # None: their rubrics are the same
+    changed_rubric: str | None  # its dimension, or those asked together; None: they are the same
     n_queries: int = 0
     changed_settings: tuple[str, ...] = ()  # of the judge, such as max_tokens
 
@@ -38,7 +42,7 @@ class Rewording(NamedTuple):
         changed = [
             *(["the judge's instructions"] if self.instructions_changed else []),
             *([f"the rubric of {self.changed_rubric}"] if self.changed_rubric else []),
-            *(f"the judge's {name}" for name in self.changed_settings),
+            *(_NAMES.get(name, f"the judge's {name}") for name in self.changed_settings),
         ]
         queries = "query is" if self.n_queries == 1 else "queries are"
         return f"{' and '.join(changed)} changed: {self.n_queries:,} {queries} asked again"
@@ -50,6 +54,14 @@ class _Wording(NamedTuple):
     judge: JudgeSettings
     instructions: Instructions
     rubric: Rubric
+    planned: tuple[Rubric, ...]  # all that are asked together, on prompts that have what they need
+
+    def key(self, match: Match, order: Order, prompt: Prompt | None = None) -> Digest:
+        """Return the key of the request that shows a pair, or has another version of its prompt."""
+        prompt = prompt or match.pairing.prompt
+        planned = tuple(each for each in self.planned if is_eligible(each, prompt))
+        wording = wording_of(*self[:3], prompt, planned=planned)
+        return wording.query(match.response_a.text, match.response_b.text, order).query_key
 
 
 class JudgeVersion(NamedTuple):
@@ -100,13 +112,18 @@ def rewordings(
         return ()
     wordings = {
         rubric.dimension: (
-            _Wording(judge, judge.told(tournament.opening.instructions), rubric),
+            _Wording(
+                judge,
+                judge.told(tournament.opening.instructions),
+                rubric,
+                _asked_together(judge, tournament.dimensions),
+            ),
             _earlier_wordings(tournament, judge, rubric.dimension),
         )
         for rubric in tournament.dimensions
     }
     changes: Counter[Rewording] = Counter()
-    for query in queries:
+    for query in (each for request in queries for each in request.every):
         now, earlier = wordings[query.match.pairing.rubric.dimension]
         before = _last_asked(tournament, query, earlier)
         if before is not None:
@@ -140,17 +157,18 @@ def edited_answers(
         return {}
     earlier, told = _earlier_prompts(tournament), tournament.opening.instructions
     counts: Counter[PromptId] = Counter()
-    for match, asked, _ in queries:
-        rubric, prompt = match.pairing.rubric, match.pairing.prompt
-        a, b = match.response_a.text, match.response_b.text
-        formers = (
-            build_query(judge, told, rubric, former, a=a, b=b, order=asked.order)
-            for former in earlier[prompt.prompt_id]
-            if former.text == prompt.text
-        )
-        if any(tournament.was_asked(former.query_key) for former in formers):
-            counts[prompt.prompt_id] += 1
-    return counts
+    for query in (each for request in queries for each in request.every):
+        match, prompt = query.match, query.match.pairing.prompt
+        planned = _asked_together(judge, tournament.dimensions)
+        wording = _Wording(judge, told, match.pairing.rubric, planned)
+        formers = (each for each in earlier[prompt.prompt_id] if each.text == prompt.text)
+        keys = (wording.key(match, query.asked.order, each) for each in formers)
+        counts[prompt.prompt_id] += any(map(tournament.was_asked, keys))
+    return +counts
+
+
+def _asked_together(judge: JudgeSettings, rubrics: Sequence[Rubric]) -> tuple[Rubric, ...]:
+    return tuple(rubrics) if judge.is_together else ()
 
 
 def _earlier_prompts(tournament: Tournament) -> Mapping[PromptId, Sequence[Prompt]]:
@@ -173,11 +191,12 @@ def _earlier_wordings(
     The judge of an opening is the one of the same name, if it has one.
     """
     wordings = (
-        _Wording(former, former.told(opening.instructions), rubric)
+        _Wording(former, former.told(opening.instructions), rubric, _asked_together(former, known))
         for opening in reversed(tournament.replaced_openings)
         for former in [_named_alike(tournament, opening, judge)]
-        for reference in opening.rubrics
-        if reference.label == dimension and (rubric := tournament.rubrics.get(reference))
+        for known in [[*filter(None, map(tournament.rubrics.get, opening.rubrics))]]
+        for rubric in known
+        if rubric.dimension == dimension
     )
     return tuple(dict.fromkeys(wordings))
 
@@ -196,24 +215,27 @@ def _last_asked(
 
     A repeat is asked as it was.
     """
-    match, asked, _ = query
-    if query.repeats is not None or tournament.was_asked(asked.query_key):
+    if query.is_repeat or tournament.was_asked(query.key):
         return None
-    a, b, prompt = match.response_a.text, match.response_b.text, match.pairing.prompt
-    for wording in earlier:
-        former = build_query(*wording, prompt, a=a, b=b, order=asked.order)
-        if tournament.was_asked(former.query_key):
-            return wording
-    return None
+    was_asked = tournament.was_asked
+    return next((x for x in earlier if was_asked(x.key(query.match, query.asked.order))), None)
 
 
 def _change(before: _Wording, now: _Wording) -> Rewording:
     """Say whether the instructions changed, and name the rubric and the settings that did."""
-    has_new_rubric = _shown(before.rubric) != _shown(now.rubric)
+    is_alike = before.judge.is_together == now.judge.is_together
+    earlier, later = (
+        {
+            rubric.dimension: _shown(rubric)
+            for rubric in (is_alike and each.planned) or [each.rubric]
+        }
+        for each in (before, now)
+    )
+    changed = [each for each in {**earlier, **later} if earlier.get(each) != later.get(each)]
     was, is_now = _settings(before.judge), _settings(now.judge)
     return Rewording(
         before.instructions.guidance != now.instructions.guidance,
-        now.rubric.dimension if has_new_rubric else None,
+        ", ".join(changed) or None,
         changed_settings=tuple(
             name for name in sorted({*was, *is_now}) if was.get(name) != is_now.get(name)
         ),

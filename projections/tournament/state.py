@@ -60,6 +60,7 @@ class Tournament:
     responses: Map[Digest, ResponseGenerated] = Map()
     response_failures: Map[Digest, ResponseFailed] = Map()
     attempts: Map[Digest, int] = Map()  # submissions by query key
+    together: Map[Digest, Map[Dimension, Digest]] = Map()  # the queries of a request, by its key
     verdicts: Map[Digest, RecordedVerdict] = Map()
     scores: Map[Digest, judging.ScoreReceived] = Map()  # of answers of evaluations
     scales: Map[Digest, ScoreScale] = Map()  # of the scores that this tournament asked for
@@ -92,7 +93,7 @@ class Tournament:
     def in_flight(self) -> frozenset[Digest]:
         """The queries in open batches of any tournament."""
         open_batches = (batch for batch in self.batches.values() if batch.is_open)
-        return frozenset(key for batch in open_batches for key in batch.planned.queries)
+        return frozenset(key for batch in open_batches for key in self.queries_of(batch))
 
     @cached_property
     def roster(self) -> tuple[Entrant, ...]:
@@ -144,10 +145,19 @@ class Tournament:
         """The keys that need not be computed."""
         return cast("QueriesOnRecord", self.computed.get(_TRUSTED, {}))
 
+    def queries_in(self, request: Digest) -> tuple[Digest, ...]:
+        """Return the queries that were sent in a request: itself, or one for each dimension."""
+        together = self.together.get(request)
+        return (request,) if together is None else tuple(together.values())
+
+    def queries_of(self, batch: Batch) -> Iterator[Digest]:
+        """Yield the queries in a batch; the request, where it is not known which it has."""
+        return (key for request in batch.planned.queries for key in self.queries_in(request))
+
     def was_asked(self, query_key: Digest) -> bool:
         """Say whether a query was sent by this tournament, or is answered or in flight anywhere."""
-        is_sent = query_key in self.attempts or query_key in self.in_flight
-        return is_sent or self.is_answered(query_key)
+        is_sent = query_key in self.attempts or query_key in self.together
+        return is_sent or query_key in self.in_flight or self.is_answered(query_key)
 
     def is_answered(self, query_key: Digest) -> bool:
         """Say whether a query has a verdict or a score, whichever tournament asked."""

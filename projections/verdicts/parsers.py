@@ -241,6 +241,18 @@ def json_objects(reply: str) -> tuple[Sequence[Mapping[str, object]], str]:
     return objects, "\n".join([*around, text[at:]])
 
 
+def section_of(reply: str, dimension: str) -> str | None:
+    """Return what the JSON of a reply says under a dimension's name; None without one, or with two.
+
+    So each dimension has its own part of a reply about several, to be read as a reply of its own.
+    """
+    objects, _ = json_objects(reply)
+    sections = [each[dimension] for each in objects if dimension in each]
+    if not sections or any(each != sections[0] for each in sections):
+        return None
+    return json.dumps(sections[0], ensure_ascii=False) if isinstance(sections[0], dict) else None
+
+
 # What replies were read by before; verdicts that name these rules are checked by them for ever.
 DECORATION: Final = r"(?u:[\s*_`>#\-\u2022\"']*+)"
 _BARE_LINE: Final = re.compile(

@@ -379,4 +379,4 @@ def test_verdicts_that_change_when_asked_again_are_told_beside_flips() -> None:
 def originals(tournament: Tournament) -> list[tuple[Repeat, Digest]]:
     """Return each repeat with the key of the query that it asks again."""
     found = repeats_of(tournament, everything(tournament), JUDGES[0])
-    return [(each, dict(each.match.keys)[each.order]) for each in found]
+    return [(each, dict(each.matches[0].keys)[each.order]) for each in found]
