@@ -137,8 +137,9 @@ def judge(
     if repeat is not None:
         _tell_repeated(state, plan, done, allow_gaps=allow_gaps)
         return
+    asked = "requests" if plan.judge.is_together else "queries"
     say(
-        f"{done.n_open} queries were open: {done.n_verdicts} answered with a verdict,"
+        f"{done.n_open} {asked} were open: {done.n_verdicts} answered with a verdict,"
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"
     )
     tell_unreadable(state, prompts, plan.judge, say)

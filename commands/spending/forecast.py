@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 from typing import Final, NamedTuple
 
 from commands.ports import TokenCounter
@@ -111,15 +112,21 @@ def counted_sample(
 
 
 def _by_dimension(queries: Sequence[Unanswered]) -> dict[Dimension, list[Unanswered]]:
+    """Group requests; one for several dimensions is in the group of each."""
     groups: dict[Dimension, list[Unanswered]] = {}
     for query in queries:
-        groups.setdefault(query.subject, []).append(query)
+        for each in query.every:
+            groups.setdefault(each.subject, []).append(query)
     return groups
 
 
 def _tokens(pricing: TokenPricing, group: Sequence[Unanswered]) -> Tokens:
-    expected = [pricing.tokens.expected(query.asked) for query in group]
-    return Tokens(sum(each.n_input for each in expected), sum(each.n_output for each in expected))
+    """Return a dimension's share of the tokens of requests."""
+    expected = [(pricing.tokens.expected(each.asked), len(each.every)) for each in group]
+    return Tokens(
+        round(fsum(each.n_input / n for each, n in expected)),
+        round(fsum(each.n_output / n for each, n in expected)),
+    )
 
 
 def _ways(queries: Sequence[Unanswered], chosen: TokenPricing) -> tuple[SubmissionOption, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeAlias, assert_never
 
-from immutables import Map, MapMutation
+from immutables import MapMutation
 
 from ledger.events import judging, redaction
 from ledger.events.evaluations import EvaluationFact
@@ -214,8 +214,8 @@ class _StateBuilder:
         self._map("attempts")[event.query_key] = event.attempt
         if isinstance(event, judging.JudgeQuerySubmitted) and event.request:
             together = self._map("together")
-            known = together.get(event.request, Map())
-            together[event.request] = known.set(event.dimension, event.query_key)
+            known = together.get(event.request, {})
+            together[event.request] = {**known, event.dimension: event.query_key}
         if event.batch_key is None and event.worst_usd != 0.0:
             self._map("under_way")[event.query_key] = event
 

@@ -60,7 +60,7 @@ class Tournament:
     responses: Map[Digest, ResponseGenerated] = Map()
     response_failures: Map[Digest, ResponseFailed] = Map()
     attempts: Map[Digest, int] = Map()  # submissions by query key
-    together: Map[Digest, Map[Dimension, Digest]] = Map()  # the queries of a request, by its key
+    together: Map[Digest, Mapping[Dimension, Digest]] = Map()  # a request's queries, in order
     verdicts: Map[Digest, RecordedVerdict] = Map()
     scores: Map[Digest, judging.ScoreReceived] = Map()  # of answers of evaluations
     scales: Map[Digest, ScoreScale] = Map()  # of the scores that this tournament asked for

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ledger.events.evaluations import item_digest, run_key, scoring_digest
-from ledger.events.judging import batch_key, query_key, repeat_key
+from ledger.events.judging import batch_key, part_key, query_key, repeat_key
 from ledger.events.responses import response_key
-from ledger.identity import digest_of, digest_of_bytes
+from ledger.identity import Dimension, digest_of, digest_of_bytes
 from tests.support.builders.events import STREAM, key
 from tests.support.goldens.events import SAMPLES
 
@@ -35,6 +35,7 @@ def test_each_event_is_known_by_the_key_that_it_always_had() -> None:
             digest_of_bytes(f"{key('judge')}{key('Compare.')}A: yes\nB: no".encode()),
         ),
         (repeat_key(key("query")), digest_of(["repeat", key("query")])),
+        (part_key(key("request"), Dimension("d")), digest_of(["part", key("request"), "d"])),
         (
             response_key(key("entrant"), "Why?", seed=7, sample=1),
             digest_of([key("entrant"), "Why?", 7, 1]),
@@ -48,6 +49,7 @@ def test_each_event_is_known_by_the_key_that_it_always_had() -> None:
     ids=[
         "query",
         "repeat",
+        "part of a request",
         "response",
         "run",
         "scoring",

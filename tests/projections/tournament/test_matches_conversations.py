@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from ledger.events.conversations import Messages, transcript
-from ledger.events.registration import Prompt
+from ledger.events.registration import TOGETHER, Prompt
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated, response_key
 from ledger.identity import StreamId
@@ -23,7 +23,7 @@ from projections.tournament.remaining import (
     responses_to_come,
 )
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import build_query
+from projections.verdicts.queries import build_query, wording_of
 from tests.support.builders.events import (
     STREAM,
     entrant,
@@ -209,6 +209,28 @@ def test_a_redacted_answer_ends_a_conversation_that_has_no_next() -> None:
     assert [each.entrant.entrant_id for each in missing_responses(state, everything(state))] == [
         "tuned"
     ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, "them, in turn. Judge the assistant's last answer, in the light of what came"),
+        ({"turns": "all"}, "On facts: Judge the assistant's last answer, in the light of what"),
+        ({"turns": "all"}, "came before. On style: Judge all of the assistant's answers."),
+    ],
+)
+def test_asked_together_each_dimension_may_judge_other_answers(
+    fields: Mapping[str, Any], said: str
+) -> None:
+    """What is the same for all is said once."""
+    rubrics = (rubric("facts"), rubric("style", **fields))
+    asked = judge(parameters=(TOGETHER,))
+    wording = wording_of(asked, instructions(), rubrics[0], talk(TALK), planned=rubrics)
+
+    told = wording.query("yes", "no", "forward")
+
+    assert said in told.user
+    assert "on each dimension by its own rubric alone: facts, style." in told.user
 
 
 def _says(recorded: Recorded, text: str) -> bool:

@@ -46,6 +46,7 @@ def test_a_rubric_may_do_without_the_expected_answer() -> None:
     query = score_query(JUDGE, scoring_rubric(needs_gold=False), QUESTION, "Aspirin.")
 
     assert query.gold_answer is None
+    assert query.n_verdicts == 1
     assert "reference answer" not in query.user
 
 

@@ -60,6 +60,8 @@ def _by_schema(schema: Json, text: str, verdict: str, number: int) -> str:
                 return verdict if verdict in allowed else allowed[number % len(allowed)]
             case {"type": "number"}:
                 return number % 10
+            case {"properties": {**parts}}:
+                return {name: value(part) for name, part in parts.items()}
             case _:
                 return text
 

@@ -1,0 +1,314 @@
+"""One request for all dimensions: what it costs, what it owes, and what one reply lacks."""
+
+import json
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from math import fsum
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from commands.backends.anthropic.batches import AnthropicBatches
+from commands.judging.batches import fitting_prefix
+from commands.judging.judge import Receipts
+from ledger.auditing.audit import audit
+from ledger.events.judging import (
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    PairReconciled,
+    VerdictReceived,
+)
+from ledger.events.registry import Event
+from ledger.store import Ledger
+from projections.tournament.matches import PlannedResponse
+from tests.providers.anthropic.messages import Reply, judge
+from tests.providers.anthropic.prompt import Params
+from tests.providers.anthropic.server import FakeAnthropic
+from tests.providers.openai import FakeOpenAI, Json, Said
+from tests.support.command_line import paid
+from tests.support.command_line.warm import MOST_QUERIES, Ended
+from tests.support.faults.death import Death, before
+
+N_REQUESTS: Final = 24  # 2 prompts, 6 pairs, both orders
+N_QUERIES: Final = 3 * N_REQUESTS
+JUDGE: Final = ("apply", "judge", "--yes")
+DIRECT: Final = (*JUDGE, "--provider", "anthropic")
+TOGETHER: Final = "\n[judging]\ntogether = true\n"
+
+
+def lay_out(
+    folder: Path,
+    further: str = TOGETHER,
+    text_of: Callable[[PlannedResponse], str] = paid.own_text,
+    **judged: object,
+) -> Path:
+    """Lay out a tournament of two prompts that four entrants have answered."""
+    keys = {"cache": "off", "protocol": "schema", "pilot_model": paid.JUDGE, **judged}
+    place = paid.lay_out(folder, n_prompts=2, judge=keys)
+    set_judging(place, further)
+    paid.record_responses(place, text_of)
+    return place
+
+
+def set_judging(place: Path, further: str) -> None:
+    """Write what stands behind the settings of the tournament."""
+    settings = place / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").replace(TOGETHER, "")
+    settings.write_text(text + further, encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a tournament whose judge is asked about all dimensions together."""
+    monkeypatch.setenv(MOST_QUERIES, "10")
+    return lay_out(tmp_path / "together")
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeAnthropic]:
+    """Give a provider whose batches end at the first look."""
+    with paid.provider() as fake:
+        yield fake
+
+
+def events_of(folder: Path) -> list[Event]:
+    """Return what a sound ledger holds."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        assert audit(ledger) == ()
+        return [recorded.event for recorded in ledger.read()]
+
+
+def n_by_dimension(folder: Path) -> Counter[str]:
+    """Count the verdicts on each dimension."""
+    events = events_of(folder)
+    asked = {each.query_key: each for each in events if isinstance(each, JudgeQuerySubmitted)}
+    given = (each for each in events if isinstance(each, VerdictReceived))
+    return Counter(asked[each.query_key].dimension for each in given)
+
+
+def billed_tokens(fake: FakeAnthropic) -> tuple[int, int]:
+    """Return the tokens of input and output on a provider's bill."""
+    total = fake.bill().total
+    n_cached = total.n_read + total.n_written_5m + total.n_written_1h
+    return total.n_input + n_cached, total.n_output
+
+
+def recorded_tokens(folder: Path) -> tuple[int, int]:
+    """Return the tokens on the ledger."""
+    tokens = paid.spend_in(folder).tokens
+    return tokens.n_prompt, tokens.n_output
+
+
+@pytest.mark.parametrize(
+    ("provider", "n_words", "share"),
+    [("anthropic", 500, 0.40), ("anthropic", 0, 0.61), ("anthropic-batch", 500, 0.51)],
+)
+def test_one_request_for_three_dimensions_costs_less_than_three(
+    tmp_path: Path, provider: str, n_words: int, share: float
+) -> None:
+    """The pair is sent once; the tokens of each reply are shared to the last one."""
+    how = (*JUDGE, "--provider", provider)
+    cache = "5m" if provider == "anthropic" else "off"  # which requests of a batch hit it is chance
+
+    def text_of(cell: PlannedResponse) -> str:
+        return f"{paid.own_text(cell)} {'rest, fluids ' * (n_words // 2)}"
+
+    with paid.provider() as fake:
+        apart = lay_out(tmp_path / "apart", "", text_of, cache=cache)
+        assert paid.tourney(apart, *how, url=fake.url).code == 0
+        n_apart, tokens_apart = len(fake.bill().paid), billed_tokens(fake)
+    with paid.provider() as fake:
+        together = lay_out(tmp_path / "together", TOGETHER, text_of, cache=cache)
+        done = paid.tourney(together, *how, url=fake.url)
+        assert done.code == 0, done.err
+        n_together, tokens_together = len(fake.bill().paid), billed_tokens(fake)
+
+    assert (n_apart, n_together) == (N_QUERIES, N_REQUESTS)
+    assert n_by_dimension(together) == dict.fromkeys(paid.DIMENSIONS, N_REQUESTS)
+    assert recorded_tokens(together) == tokens_together
+    assert recorded_tokens(apart) == tokens_apart
+    usd = paid.spend_in(together).usd / paid.spend_in(apart).usd
+    assert usd == pytest.approx(share, abs=0.01)  # as docs/judges.md says
+    outcomes = [each for each in events_of(together) if isinstance(each, PairReconciled)]
+    assert len(outcomes) == N_QUERIES / 2
+
+
+def without(dimension: str, n_lacking: int = 1) -> Callable[[Params], Reply]:
+    """Return a model whose first replies say nothing of a dimension."""
+    left = [n_lacking]
+
+    def answer(asked: Params) -> Reply:
+        said = json.loads(judge(asked).text)
+        if left[0] > 0:
+            left[0] -= 1
+            del said[dimension]
+        return Reply(json.dumps(said))
+
+    return answer
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_reply_that_lacks_a_dimension_fails_that_one_alone(tmp_path: Path, retries: int) -> None:
+    """What it says of the others counts, and is asked again for the one that it lacks."""
+    folder = lay_out(tmp_path / "lacking", retries=retries)
+    with FakeAnthropic(answering=without("calibration")) as fake:
+        done = paid.tourney(folder, *DIRECT, url=fake.url)
+        n_paid, tokens = len(fake.bill().paid), billed_tokens(fake)
+
+    events = events_of(folder)
+    asked = {each.query_key: each for each in events if isinstance(each, JudgeQuerySubmitted)}
+    failed = [each for each in events if isinstance(each, JudgeQueryFailed)]
+    assert [(each.reason, asked[each.query_key].dimension) for each in failed] == [
+        ("unreadable", "calibration")
+    ]
+    lacks = 1 - retries
+    assert done.code == (6 if lacks else 0), done.err
+    expected = Counter(dict.fromkeys(paid.DIMENSIONS, N_REQUESTS))
+    assert n_by_dimension(folder) == expected - Counter(calibration=lacks)
+    assert n_paid == N_REQUESTS + retries
+    assert recorded_tokens(folder) == tokens
+
+
+@pytest.mark.parametrize(
+    "death",
+    [
+        before(fitting_prefix),
+        before(AnthropicBatches.create),
+        before(Receipts.receipt, call=12),
+        Death(250),
+        *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(20, 500, 20)),
+    ],
+    ids=str,
+)
+def test_killed_anywhere_a_batch_is_paid_once(
+    folder: Path, fake: FakeAnthropic, death: Death
+) -> None:
+    """Each reply on the bill is on the ledger, shared among its dimensions."""
+    killed = paid.command(folder, *JUDGE, url=fake.url, death=death).wait()
+    paid.hear_out(fake)
+    done = paid.tourney(folder, *JUDGE, url=fake.url)
+
+    assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
+    bill = fake.bill()
+    assert set(bill.n_paid_by_custom_id.values()) == {1}
+    assert len(bill.paid) == N_REQUESTS
+    assert n_by_dimension(folder) == dict.fromkeys(paid.DIMENSIONS, N_REQUESTS)
+    paid.require_spent_as_billed(folder, bill)
+
+
+@pytest.mark.parametrize("death", [before(Receipts.receipt, call=9), Death(500)], ids=str)
+def test_killed_between_requests_what_was_under_way_is_told(
+    folder: Path, fake: FakeAnthropic, death: Death
+) -> None:
+    """At most the eight requests under way were perhaps billed, on all of their dimensions."""
+    killed = paid.command(folder, *DIRECT, url=fake.url, death=death).wait()
+    done = paid.tourney(folder, *DIRECT, url=fake.url)
+
+    assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
+    failed = [each for each in events_of(folder) if isinstance(each, JudgeQueryFailed)]
+    assert {each.fate for each in failed} <= {"perhaps billed"}
+    assert len(failed) <= 3 * 8
+    assert len(fake.bill().paid) - N_REQUESTS <= len(failed) / 3
+    assert n_by_dimension(folder) == dict.fromkeys(paid.DIMENSIONS, N_REQUESTS)
+
+
+def test_switching_it_owes_new_queries_and_back_owes_none(
+    folder: Path, fake: FakeAnthropic
+) -> None:
+    """The texts differ, so the verdicts may; the two wordings compare as two judges."""
+    before_it = planned(folder, fake)
+    assert paid.tourney(folder, *JUDGE, url=fake.url).code == 0
+    set_judging(folder, "")
+    told = paid.tourney(folder, *JUDGE, url=fake.url)
+    n_paid = len(fake.bill().paid)
+    compared = paid.tourney(
+        folder,
+        *("project", "compare-judges", f"{paid.JUDGE}@1", f"{paid.JUDGE}@2", "--json"),
+        url=fake.url,
+    )
+    set_judging(folder, TOGETHER)
+    again = planned(folder, fake)
+
+    assert before_it["n_owed"] == N_QUERIES
+    assert "[judging] together changed: 72 queries are asked again" in told.err
+    assert n_paid == N_REQUESTS + N_QUERIES
+    assert compared.code == 0, compared.err
+    assert again["n_owed"] == 0
+
+
+def planned(folder: Path, fake: FakeAnthropic) -> Json:
+    """Return what judging would ask and cost."""
+    done = paid.tourney(folder, "plan", "judge", "--json", url=fake.url)
+    assert done.code == 0, done.err
+    said: Json = json.loads(done.out)
+    return said
+
+
+def test_a_plan_prices_what_is_asked_together(folder: Path, fake: FakeAnthropic) -> None:
+    """Counted by queries, priced by requests; after some replies, by their tokens."""
+    assert paid.tourney(folder, *DIRECT, "--limit", "6", url=fake.url).code in {0, 6}
+    plan = planned(folder, fake)
+    usd_of_six = paid.spend_in(folder).usd
+    assert paid.tourney(folder, *DIRECT, url=fake.url).code == 0
+
+    ways = plan["cost"]["ways"]  # type: ignore[index]  # a table of a plan
+    (direct,) = [each for each in ways if not each["in_batch"] and each["cache"] == "off"]
+    assert plan["n_owed"] == N_QUERIES - 3 * 6
+    usd = paid.spend_in(folder).usd - usd_of_six
+    assert direct["expected_usd"] == pytest.approx(usd, rel=0.1)
+
+
+def test_repeats_send_the_whole_request_again(folder: Path, fake: FakeAnthropic) -> None:
+    """A verdict that depends on what it is asked beside must be repeated beside it."""
+    assert paid.tourney(folder, *DIRECT, url=fake.url).code == 0
+    done = paid.tourney(folder, *DIRECT, "--repeat", "4", url=fake.url)
+    again = paid.tourney(folder, *DIRECT, "--repeat", "4", url=fake.url)
+
+    assert (done.code, again.code) == (0, 0), done.err
+    assert len(fake.bill().paid) == N_REQUESTS + 4
+    asked = [each for each in events_of(folder) if isinstance(each, JudgeQuerySubmitted)]
+    assert sum(bool(each.repeats) for each in asked) == 3 * 4
+
+
+def test_looks_ask_only_about_pairs_that_are_open(tmp_path: Path) -> None:
+    """A pair that is decided on one dimension is asked about the others."""
+    with FakeAnthropic(answering=judge) as fake:
+        folder = lay_out(tmp_path / "looks", further=f"{TOGETHER}looks = 2\n")
+        done = paid.tourney(folder, *DIRECT, url=fake.url)
+        again = paid.tourney(folder, *DIRECT, url=fake.url)
+        n_paid = len(fake.bill().paid)
+
+    assert (done.code, again.code) == (0, 0), done.err
+    assert "look 1 of 2" in done.err
+    assert n_paid <= N_REQUESTS
+
+
+def say_each(_body: Json) -> Said:
+    """Give a verdict on each of the dimensions as the system text shows them, and in prose."""
+    said = {
+        each: {"reasoning": "Read.", "verdict": "A" if n else "TIE"}
+        for n, each in enumerate(paid.DIMENSIONS)
+    }
+    return Said(f"Here they are:\n```json\n{json.dumps(said)}\n```")
+
+
+def test_a_server_without_schemas_is_asked_for_json_in_words(tmp_path: Path) -> None:
+    """The usual protocol, line, asks for the same object, which is found in the reply."""
+    folder = lay_out(tmp_path / "line")
+    with FakeOpenAI(say_each) as server:
+        server.traffic.models = None
+        jury = '\n[[jury]]\nid = "mine"\nprovider = "endpoint"\nmodel = "m"\n'
+        jury += f'base_url = "{server.url}"\n'
+        set_judging(folder, TOGETHER + jury)
+        done: Ended = paid.tourney(folder, *JUDGE, "--judge", "mine", url=server.url)
+        asked = server.traffic.asked
+
+    assert done.code == 0, done.err
+    assert len(asked) == N_REQUESTS
+    assert not any("response_format" in body for body in asked)
+    assert n_by_dimension(folder) == dict.fromkeys(paid.DIMENSIONS, N_REQUESTS)
+    given = [each for each in events_of(folder) if isinstance(each, VerdictReceived)]
+    assert Counter(each.verdict for each in given) == {"TIE": N_REQUESTS, "A": 2 * N_REQUESTS}
+    assert fsum(each.usage.n_input for each in given if each.usage) > 0
