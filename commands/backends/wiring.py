@@ -32,9 +32,20 @@ from commands.importing.bank import bank_named
 from commands.importing.formats.rows import Fields, Sheet
 from commands.judging.panel import keys_needed, section_of, weights_of
 from commands.judging.preview import RequestBuilder
-from commands.ports import BatchJudge, Billing, Generator, Judge, LocalJudge, Tell, TokenCounter
+from commands.ports import (
+    BatchJudge,
+    Billing,
+    Generator,
+    Judge,
+    LocalJudge,
+    Responder,
+    ResponderOf,
+    Tell,
+    TokenCounter,
+)
 from commands.settings.api_keys import key_in, require_keys
 from commands.settings.hub_dataset import HubDataset
+from commands.settings.makers import is_anthropic
 from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection, RecordedSection
 from commands.settings.servers import OPENAI_URL, Server
@@ -128,22 +139,47 @@ class ConfiguredBackends:
 
 
 def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> EndpointGenerator:
+    sections = {
+        EntrantId(each.id): each for each in settings.entrants if isinstance(each, EndpointSection)
+    }
+    own = {
+        name: each
+        for name, each in sections.items()
+        if is_anthropic(each.base_url, each.api_key_env)
+    }
+    others = [each for name, each in sections.items() if name not in own]
+    at_servers = _responders(others) if others else None
+
+    def responder_of(entrant: Entrant, refused: Sequence[ParameterRefused]) -> Responder:
+        section = own.get(entrant.entrant_id)
+        if at_servers is not None and section is None:
+            return at_servers(entrant, refused)
+        from commands.backends.anthropic.client import with_client
+        from commands.backends.anthropic.responder import AnthropicResponder
+
+        n_at_a_time = own[entrant.entrant_id].concurrency
+        return with_client(
+            lambda client: AnthropicResponder(client, entrant, n_at_a_time=n_at_a_time)
+        )
+
+    return EndpointGenerator(responder_of, tell)
+
+
+def _responders(sections: Iterable[EndpointSection]) -> ResponderOf:
     with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.responder import EndpointResponders
         from commands.backends.endpoint.server import Endpoint
-    served = {}
-    for section in settings.entrants:
-        if isinstance(section, EndpointSection):
-            name = f"{section.model!r} of entrant {section.id!r}"
-            variable = section.api_key_env
-            served[EntrantId(section.id)] = Endpoint(
-                section.base_url,
-                name,
-                key_in(variable),
-                variable,
-                n_at_a_time=section.concurrency,
-            )
-    return EndpointGenerator(EndpointResponders(served), tell)
+    served = {
+        EntrantId(section.id): Endpoint(
+            section.base_url,
+            f"{section.model!r} of entrant {section.id!r}",
+            key_in(section.api_key_env),
+            section.api_key_env,
+            n_at_a_time=section.concurrency,
+        )
+        for section in sections
+    }
+    return EndpointResponders(served)
 
 
 def backends_on(

@@ -27,6 +27,7 @@ MAKERS: Final[Mapping[str, Maker]] = {
     "vllm": Maker("http://localhost:8000/v1", "VLLM_API_KEY"),
 }
 """By the word before a model's name; as of 2026-11."""
+ANTHROPIC: Final = MAKERS["anthropic"]
 _OWN: Final = frozenset({"ollama", "vllm"})  # on this machine: they need no key
 _HOSTED: Final = frozenset(maker.base_url for name, maker in MAKERS.items() if name not in _OWN)
 
@@ -46,10 +47,17 @@ def key_variables(provider: str, api_key_env: str, base_url: str | None) -> tupl
             return ANTHROPIC_KEYS
         case "openai-batch":
             return (api_key_env,)
+        case "endpoint" if is_anthropic(base_url, api_key_env):
+            return ANTHROPIC_KEYS
         case "endpoint" if base_url in _HOSTED:
             return (api_key_env,)
         case _:
             return ()
+
+
+def is_anthropic(base_url: str | None, api_key_env: str) -> bool:
+    """Say whether a model is asked at Anthropic, with its key: by its own API."""
+    return base_url == ANTHROPIC.base_url and api_key_env in ANTHROPIC_KEYS
 
 
 def split_maker(model: object) -> tuple[str, str] | None:

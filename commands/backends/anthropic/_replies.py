@@ -1,6 +1,6 @@
 """Decode and check the replies of Anthropic's API, since the SDK does not validate them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -16,7 +16,15 @@ from commands.backends.remote.bodies import (
     time_of,
 )
 from commands.backends.remote.outcomes import undecodable
-from commands.ports import Answer, BatchState, NoReply, Reply, Then
+from commands.ports import (
+    Answer,
+    BatchState,
+    GeneratedText,
+    GenerationFailure,
+    NoReply,
+    Reply,
+    Then,
+)
 from commands.settings.api_keys import redacted
 from ledger.events.money import Usage
 from ledger.events.values import Count
@@ -30,6 +38,7 @@ class _MessageType(msgspec.Struct, frozen=True):
 class _ContentBlock(msgspec.Struct, frozen=True):
     type: str
     text: str | None = None
+    thinking: str | None = None
 
 
 class _CacheWrites(msgspec.Struct, frozen=True):
@@ -63,6 +72,38 @@ def answer_of(query_key: Digest, body: bytes) -> Answer:
         return _reply(query_key, decode_json(body, _JUDGE_MESSAGE))
     except msgspec.ValidationError as error:
         return undecodable(query_key, error)
+
+
+def generated_in(
+    response_key: Digest, body: bytes, *, elapsed_s: float | None
+) -> GeneratedText | GenerationFailure | NoReply:
+    """Return the answer to a task in a message, with the thinking that it shows."""
+    decode_json(body, _MESSAGE_TYPE)
+    try:
+        message = decode_json(body, _JUDGE_MESSAGE)
+    except msgspec.ValidationError as error:
+        return undecodable(response_key, error)
+    usage = _usage(message.usage)
+    if message.stop_reason == "refusal":
+        detail = "the model's safety filter withheld the answer, or part of it"
+        return GenerationFailure(response_key, "refused", detail, usage)
+    thoughts = [block.thinking for block in message.content if block.thinking]
+    return GeneratedText(
+        response_key=response_key,
+        text="".join(block.text or "" for block in message.content if block.type == "text"),
+        finish_reason=_FINISH_REASONS.get(message.stop_reason or "", message.stop_reason),
+        n_prompt_tokens=usage.n_prompt,
+        n_generated_tokens=usage.n_output,
+        elapsed_s=elapsed_s,
+        reasoning="\n".join(thoughts) or None,
+    )
+
+
+_FINISH_REASONS: Final[Mapping[str, str]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+}
 
 
 def _reply(query_key: Digest, message: _JudgeMessage) -> Reply:

@@ -270,6 +270,8 @@ def test_pairs_settle_by_the_verdicts_on_their_dimension() -> None:
         ("b", "a"),
     ]
     assert set(keys_of(state, everything(state), BOTH)) == set(state.verdicts)
+    unanswered = known(*opened(judges=[BOTH]))
+    assert [*keys_of(unanswered, everything(unanswered), BOTH)] == []
 
 
 def test_tokens_are_estimated_from_whole_requests() -> None:
@@ -286,6 +288,10 @@ def test_tokens_are_estimated_from_whole_requests() -> None:
     assert (sample.query, sample.usage, sample.failure) == (request, USED, None)
     assert failed.failure == "unreadable"
     assert asked_queries(uncounted, BOTH) == ()
+    second = asked_in(uncounted)[0]
+    more = (*after_first({"facts": "A", "style": "B"}, usage=None), *sent(uncounted, second))
+    more = (*more, *told(known(*more), said(second, {"facts": "A", "style": "B"})))
+    assert [each.query for each in asked_queries(known(*more), BOTH)] == [second.asked]
     assert (expected.n_input, expected.n_output) == (101, 20)
     lacking = next(each for each in asked_in(failing) if each.n_failed)
     again = sent(failing, lacking)

@@ -34,9 +34,9 @@ class TextBlock(_Part, tag_field="type", tag="text", frozen=True):
 
 
 class Turn(_Part, frozen=True):
-    """What the user says."""
+    """What the user says, or the model said before."""
 
-    role: Literal["user"]
+    role: Literal["user", "assistant"]
     content: str
 
 
@@ -57,7 +57,7 @@ class Counted(_Part, frozen=True):
     """What count_tokens takes."""
 
     model: str
-    messages: tuple[Turn]
+    messages: Annotated[tuple[Turn, ...], msgspec.Meta(min_length=1)]
     system: tuple[TextBlock, ...] = ()
     output_config: OutputConfig = OutputConfig()
 
@@ -74,8 +74,8 @@ class Counted(_Part, frozen=True):
 
     @property
     def user(self) -> str:
-        """What the user says."""
-        return self.messages[0].content
+        """What the user says last."""
+        return self.messages[-1].content
 
     @property
     def blocks(self) -> Iterator["Block"]:
@@ -83,13 +83,15 @@ class Counted(_Part, frozen=True):
         for block in self.system:
             mark = block.cache_control
             yield Block(f"system\0{block.text}", block.text, None if mark is None else mark.ttl)
-        yield Block(f"user\0{self.user}", self.user)
+        for turn in self.messages:
+            yield Block(f"{turn.role}\0{turn.content}", turn.content)
 
 
 class Params(Counted, frozen=True, kw_only=True):
     """What a message is asked for with."""
 
     max_tokens: Annotated[int, msgspec.Meta(ge=1)]
+    stop_sequences: tuple[str, ...] = ()
 
 
 class Block(NamedTuple):
@@ -127,7 +129,7 @@ def _checked(told: Mapping[str, object], kind: type[_Kind]) -> _Kind:
     except msgspec.ValidationError as error:
         raise invalid(str(error)) from error
     model_named(params.model)
-    if not params.user:
+    if not all(turn.content for turn in params.messages):
         raise invalid("messages.0: text content blocks must be non-empty")
     if params.schema is not None:
         _check_schema(params.schema)
