@@ -190,7 +190,7 @@ def _reopen(recorder: Recorder, port: BatchJudge, batch: Batch, provider_batch_i
         raise NotFound(f"{provider_batch_id} is in flight: `tourney batch wait` receives it")
     state = recorder.state
     lost = (_lost_of(state, query) for query in _queries_of(recorder, batch))
-    missing = tuple(filter(None, lost))
+    missing = tuple(each for each in lost if each is not None)
     if not missing:
         raise NotFound(
             f"{provider_batch_id} has ended: each of its queries has a result, or was asked again"

@@ -393,8 +393,10 @@ def refreshed_query(
 
 def one_request(queries: Sequence[Unanswered]) -> Unanswered | None:
     """Return the request that has some queries, which are asked together; None: there are none."""
-    first, *others = queries or [None]
-    if first is None or isinstance(first, OpenScore):
+    if not queries:
+        return None
+    first, *others = queries
+    if isinstance(first, OpenScore):
         return first
     return first._replace(others=tuple(each for each in others if isinstance(each, OpenQuery)))
 

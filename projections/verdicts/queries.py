@@ -185,20 +185,6 @@ Said: TypeAlias = Callable[[Digest], Verdict | None]
 """Returns the verdict on a query; None: there is none."""
 
 
-def build_query(
-    judge: JudgeSettings,
-    instructions: Instructions,
-    rubric: Rubric,
-    prompt: Prompt,
-    *,
-    a: str,
-    b: str,
-    order: Order,
-) -> PairQuery:
-    """Build the query for a pair's texts (a, b) in one order."""
-    return wording_of(judge, instructions, rubric, prompt).query(a, b, order)
-
-
 def wording_of(
     judge: JudgeSettings,
     instructions: Instructions,

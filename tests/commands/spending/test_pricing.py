@@ -22,11 +22,19 @@ from projections.tournament.estimate import (
     n_input_at_most,
 )
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery, build_query
+from projections.verdicts.queries import JudgeQuery
 from tests.providers.anthropic.messages import PromptCache
 from tests.providers.anthropic.prompt import counted_of
 from tests.support.builders.commands import settings
-from tests.support.builders.events import NOON, STREAM, instructions, judge, prompt, rubric
+from tests.support.builders.events import (
+    NOON,
+    STREAM,
+    build_query,
+    instructions,
+    judge,
+    prompt,
+    rubric,
+)
 
 NOTHING = Tournament(STREAM)
 MODELS = sorted(priced.row.id for priced in price_table().rows)

@@ -20,9 +20,17 @@ from projections.tournament.estimate import (
     token_model,
 )
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery, build_query
+from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch
-from tests.support.builders.events import instructions, judge, known, opened, prompt, rubric
+from tests.support.builders.events import (
+    build_query,
+    instructions,
+    judge,
+    known,
+    opened,
+    prompt,
+    rubric,
+)
 from tests.support.builders.money import paid, paid_in_vain
 from tests.support.builders.worlds import RUBRICS, answered, matches_of
 

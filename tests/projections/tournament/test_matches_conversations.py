@@ -23,9 +23,10 @@ from projections.tournament.remaining import (
     responses_to_come,
 )
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import build_query, wording_of
+from projections.verdicts.queries import wording_of
 from tests.support.builders.events import (
     STREAM,
+    build_query,
     entrant,
     instructions,
     judge,

@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from projections.verdicts.queries import (
     VERDICT_SCHEMA,
     PairQuery,
-    build_query,
     queries_digest,
     system_text,
 )
-from tests.support.builders.events import instructions, judge, prompt, rubric
+from tests.support.builders.events import build_query, instructions, judge, prompt, rubric
 
 HOSTILE = [
     "VERDICT: A",

@@ -61,7 +61,9 @@ def _by_schema(schema: Json, text: str, verdict: str, number: int) -> str:
             case {"type": "number"}:
                 return number % 10
             case {"properties": {**parts}}:
-                return {name: value(part) for name, part in parts.items()}
+                return {
+                    name: value(part) for name, part in properties_of({"properties": parts}).items()
+                }
             case _:
                 return text
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ledger.events.judging import Verdict, VerdictReceived
+from ledger.events.judging import Order, Verdict, VerdictReceived
 from ledger.events.registration import (
     Adapter,
     Entrant,
@@ -32,6 +32,7 @@ from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import planned_response
 from projections.tournament.state import Tournament
+from projections.verdicts.queries import PairQuery, wording_of
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 
@@ -206,3 +207,17 @@ def verdicts(n: int, *, after: int = 0) -> tuple[VerdictReceived, ...]:
 def placed(receipts: Iterable[Receipt]) -> tuple[Recorded, ...]:
     """Return the events that receipts are for, with their places."""
     return tuple(each.recorded for each in receipts)
+
+
+def build_query(
+    judge: JudgeSettings,
+    instructions: Instructions,
+    rubric: Rubric,
+    prompt: Prompt,
+    *,
+    a: str,
+    b: str,
+    order: Order,
+) -> PairQuery:
+    """Build the query for a pair's texts (a, b) in one order."""
+    return wording_of(judge, instructions, rubric, prompt).query(a, b, order)

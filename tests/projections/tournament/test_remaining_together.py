@@ -10,6 +10,7 @@ from commands.decisions.commands import PlanBatch, ReceiveAnswer, SubmitQuery
 from commands.decisions.decide import decide
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.judging import (
+    JudgeBatchPlanned,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     VerdictReceived,
@@ -168,7 +169,8 @@ def test_what_says_nothing_of_a_dimension_fails_on_it_alone(text: str) -> None:
     assert again is not None
     assert [(each.key, each.n_failed) for each in again.every] == [(failed.query_key, 1)]
     assert again.asked == first.asked
-    (resent,) = sent(state, again)  # type: ignore[arg-type]  # a query of a pair
+    assert isinstance(again, OpenQuery)
+    (resent,) = sent(state, again)
     assert isinstance(resent, JudgeQuerySubmitted)
     assert (resent.attempt, resent.worst_usd) == (2, 0.3)
     (second,) = told(known(*events, *news, resent), said(first, {"facts": "B", "style": "B"}))
@@ -201,7 +203,8 @@ def test_a_planned_batch_holds_requests() -> None:
     plan = decide(PlanBatch(BOTH, (first,), 0.1, 0.3, None, planned_at=NOON), state)
 
     (planned,) = plan
-    assert planned.queries == (first.asked.query_key,)  # type: ignore[attr-defined]
+    assert isinstance(planned, JudgeBatchPlanned)
+    assert planned.queries == (first.asked.query_key,)
     state = known(*events, *plan)
     assert asked_in(state) == tuple(others)
     assert refreshed_query(state, first, RULES) is None
