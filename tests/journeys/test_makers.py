@@ -14,6 +14,9 @@ import pytest
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.remote.bodies import decode_json
 from commands.judging.judge import Receipts
+from commands.spending.billing import LedgerBilling
+from ledger.auditing.audit import audit
+from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
@@ -249,3 +252,64 @@ def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(
         require_all_judged_once(place, stopped, done)
         assert len(fake.bill().paid) == N_IN_ALL
     assert is_batched or n_judged == N_BEFORE_THE_LIMIT  # batches may end later
+
+
+ENTRANTS_BY_NAME = """\
+[tournament]
+id = "paid"
+
+[generation]
+max_new_tokens = 2000
+
+[[entrants]]
+id = "opus"
+model = "anthropic/claude-opus-5-5"
+
+[[entrants]]
+id = "sonnet"
+model = "anthropic/claude-sonnet-5-5"
+system = "Be brief."
+
+[[rubrics]]
+dimension = "factuality"
+path = "rubrics/factuality.md"
+
+[judge]
+model = "anthropic/claude-opus-5-5"
+"""
+GENERATE = ("apply", "generate", "--yes")
+
+
+def said_in(place: Path) -> dict[tuple[str, str], ResponseGenerated]:
+    """Return the responses on a sound ledger, by entrant and prompt."""
+    with Ledger.read_only(place / "tournament.db") as ledger:
+        assert audit(ledger) == ()
+        events = [recorded.event for recorded in ledger.read(types=["ResponseGenerated"])]
+    given = [each for each in events if isinstance(each, ResponseGenerated)]
+    return {(each.entrant_id, each.prompt_id): each for each in given}
+
+
+@pytest.mark.parametrize("death", [None, before(LedgerBilling.settle, call=2), Death(120)], ids=str)
+def test_entrants_of_anthropic_need_a_name_alone(tmp_path: Path, death: Death | None) -> None:
+    """They are asked by its own API, with its key; what was lost with a process is told of."""
+    place = paid.lay_out(tmp_path / "named", n_prompts=3)
+    (place / "tournament.toml").write_text(ENTRANTS_BY_NAME, encoding="utf-8")
+    with FakeAnthropic() as fake:
+        if death is not None:
+            killed = paid.command(place, *GENERATE, url=fake.url, death=death).wait()
+            assert killed.code == -SIGKILL
+        done = paid.tourney(place, *GENERATE, url=fake.url)
+        bill = fake.bill()
+
+    assert done.code == 0, done.err
+    said = said_in(place)
+    assert len(said) == 6
+    assert {each.finish_reason for each in said.values()} == {"stop"}
+    with Ledger.read_only(place / "tournament.db") as ledger:
+        spent = fold(spend_of(StreamId("paid")), ledger.read()).entrants
+    n_lost = sum(each.n_maybe_billed for each in spent.bills.values())
+    assert len(bill.paid) - 6 <= n_lost <= (0 if death is None else 6)
+    recorded = Counter((each.n_prompt_tokens, each.n_generated_tokens) for each in said.values())
+    billed = Counter((line.usage.n_input, line.usage.n_output) for line in bill.paid)
+    assert not recorded - billed
+    assert (billed - recorded).total() == len(bill.paid) - 6
