@@ -60,6 +60,7 @@ class GeneratedText:
     diagnostics: Diagnostics | None = None
     reasoning: str | None = None  # what a server gave beside the text
     attention: str | None = None  # the implementation of attention that computed it
+    usd: float | None = None  # what it cost elsewhere, as the file says that has it
     imported_from: Digest | None = None  # of the file that it was read from
     is_truncated: bool = False  # the beginning of the prompt was dropped
     prompt_ids: tuple[int, ...] = ()  # tokens; empty if the entrant does not show them

@@ -128,6 +128,7 @@ def _generated(cell: PlannedResponse, result: GeneratedText) -> responses.Respon
         imported_from=result.imported_from,
         reasoning=result.reasoning or UNSET,
         attention=result.attention or UNSET,
+        usd=UNSET if result.usd is None else result.usd,
     )
 
 

@@ -182,7 +182,7 @@ def _answers_to(
     """
     samples = [prompt]
     if n_answers(prompt.turns) > 1:  # what is counted is of all together
-        row = row._replace(n_prompt_tokens=None, n_generated_tokens=None, elapsed_s=None)
+        row = row._replace(n_prompt_tokens=None, n_generated_tokens=None, elapsed_s=None, usd=None)
         samples += [each for each in alike if each.prompt_id.startswith(f"{prompt.prompt_id}#")]
     for sample in samples:
         for n, text in enumerate(texts):
@@ -275,5 +275,6 @@ def _result(task: GenerationTask, answers: RecordedAnswers) -> GeneratedText | G
         row.n_generated_tokens,
         row.elapsed_s,
         row.p_correct,
+        usd=row.usd,
         imported_from=answers.file_digest,
     )

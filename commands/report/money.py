@@ -13,6 +13,7 @@ from commands.report.drawings.embedded import Spot, value_map
 from commands.report.drawings.svg import Drawing
 from commands.report.subject import RatedDimension, Subject
 from commands.spending.offer import dollars
+from ledger.events.responses import ResponseGenerated
 from projections.ratings.bradley_terry.comparisons import pairs
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 from projections.results.columns import Column, Shown
@@ -141,8 +142,8 @@ def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
 
 
 def _usd_per_response(subject: Subject) -> Mapping[str, float]:
-    """Return what an answer of each endpoint entrant cost on average, where all are priced."""
-    return {
+    """Return what an answer of each entrant cost on average: by its bill, or as its file says."""
+    return _means(subject, lambda response: response.usd or None) | {
         row.entrant: row.usd / row.n_answers
         for row in endpoint_spend(subject.spend.entrants)
         if row.usd and row.n_answers
@@ -151,11 +152,18 @@ def _usd_per_response(subject: Subject) -> Mapping[str, float]:
 
 def _seconds(subject: Subject) -> Mapping[str, float]:
     """Return how long each entrant's responses took on average."""
+    return _means(subject, lambda response: response.elapsed_s)
+
+
+def _means(
+    subject: Subject, figure: Callable[[ResponseGenerated], float | None]
+) -> dict[str, float]:
+    """Return the mean of a figure of each entrant's responses that have it, above 0."""
     taken: defaultdict[str, list[float]] = defaultdict(list)
     for response in subject.results.tournament.responses.values():
-        if response.elapsed_s:
-            taken[response.entrant_id].append(response.elapsed_s)
-    return {entrant: fmean(times) for entrant, times in taken.items()}
+        if value := figure(response):
+            taken[response.entrant_id].append(value)
+    return {entrant: fmean(values) for entrant, values in taken.items()}
 
 
 def _best_value(ratings: BradleyTerryRatings, costs: Mapping[str, float]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from ledger.events.conversations import Messages
 from ledger.events.money import Usage
-from ledger.events.values import Count, Duration, Fact, Probability, Seed32, Value
+from ledger.events.values import Count, Dollars, Duration, Fact, Probability, Seed32, Value
 from ledger.identity import Digest, EntrantId, PromptId, digest_of
 
 FinishReason = str | None
@@ -86,6 +86,7 @@ class ResponseGenerated(Fact, frozen=True):
     follows: Followed | UnsetType = UNSET  # in a conversation: none where it is the first answer
     reasoning: str | UnsetType = UNSET  # what a server gives beside the answer; no judge sees it
     attention: str | UnsetType = UNSET  # its implementation in weights on this machine, as "sdpa"
+    usd: Dollars | UnsetType = UNSET  # what a recorded answer cost elsewhere; on no bill here
 
 
 class ResponseFailed(Fact, frozen=True):

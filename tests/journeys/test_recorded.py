@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.providers.openai import MODEL, FakeOpenAI, Said
+from tests.providers.openai import MODEL, FakeOpenAI, Json, Said
 from tests.support.command_line.launching import Completed, launch
 
 N_PROMPTS = 40
@@ -72,6 +72,38 @@ def test_a_table_becomes_a_report_in_three_commands(table: Path) -> None:
     assert (mine / "report.html").exists()
     done(mine, "verify")
     done(mine, "replay")
+
+
+def preferring_sums(body: Json) -> Said:
+    """Prefer the response that names a sum, and now and then the other."""
+    asked = str(body["messages"])
+    first = asked.partition("<<< response A ")[2].partition(">>> end of response A ")[0]
+    is_right = "It is" in first or ("or so" in first and "cannot" in asked)
+    is_mistaken = "plus 1" in asked and " 7 plus" in asked
+    return Said(f"VERDICT: {'A' if is_right != is_mistaken else 'B'}")
+
+
+def test_systems_are_placed_by_the_dollars_that_a_table_says(table: Path) -> None:
+    """Each has a column of its own, which is no system; nothing is spent here."""
+    prices = {"model-a": 0.02, "model-b": 0.004, "model-c": 0.001}
+    priced = {f"{name}_dollars": str(usd) for name, usd in prices.items()}
+    write(table, [{**row, **priced} for row in rows_of_three_systems()])
+    with FakeOpenAI(preferring_sums) as server:
+        judge = f"{MODEL}@{server.url}"
+        begun = done(table.parent, "init", "mine", "--from-answers", "table.csv", "--judge", judge)
+        mine = table.parent / "mine"
+        done(mine, "run", "--yes")
+        done(mine, "report")
+    costs = done(mine, "sql", "SELECT entrant, sum(usd) AS usd FROM responses GROUP BY 1", "--json")
+
+    assert "3 entrants: model-a, model-b, model-c" in begun.stderr
+    page = (mine / "report.html").read_text(encoding="utf-8")
+    assert "US dollars a response" in page
+    assert all(f"${usd:.2g}" in page for usd in prices.values())
+    assert json.loads(costs.stdout)["rows"] == [
+        {"entrant": name, "usd": pytest.approx(N_PROMPTS * usd)} for name, usd in prices.items()
+    ]
+    done(mine, "verify")
 
 
 def alpaca_outputs(folder: Path, model: str, n_prompts: int = 3) -> None:

@@ -23,6 +23,8 @@ from commands.settings.turns import FORMS, with_turns
 
 TEXTS: Final = ("response", "output", "answer", "completion", "response_text")
 """The columns that may hold an answer; the first that is there does."""
+FIGURES: Final = ("prompt_tokens", "completion_tokens", "seconds", "dollars")
+"""The columns that say what an answer took; `v2_seconds` those of the answers in column v2."""
 MODELS: Final = ("model", "generator", "entrant_id", "model_id")
 """The columns that may say whose answer it is."""
 
@@ -39,6 +41,7 @@ class AnswerRow(NamedTuple):
     n_prompt_tokens: int | None = None
     n_generated_tokens: int | None = None
     elapsed_s: float | None = None
+    usd: float | None = None  # what it cost
     p_correct: float | None = None  # the model's own estimate
     turns: tuple[str, ...] = ()  # the answers to a conversation's questions, where it has several
     may_go_on: bool = False  # whether there may be answers to questions that a bank lacks
@@ -70,6 +73,9 @@ def answer_rows(fields: Fields, column: str | None = None) -> Iterator[AnswerRow
 
 def _plain(cells: Cells, column: str) -> AnswerRow:
     model = next((name for name in MODELS if not cells.lacks(name)), None)
+    in_tokens, out_tokens, seconds, dollars = (
+        own if (own := figure_of(column, name)) in cells.fields else name for name in FIGURES
+    )
     n_tokens = _inner(cells, "diagnostics").optional_count("n_tokens_generated")  # of tap's cache
     texts = [
         cells.text(name)
@@ -90,12 +96,18 @@ def _plain(cells: Cells, column: str) -> AnswerRow:
         prompt={**prompt, **said_of_prompt(cells.fields, but=column)},
         model=None if model is None else cells.text(model),
         finish_reason=cells.optional_text("finish_reason"),
-        n_prompt_tokens=cells.optional_count("prompt_tokens"),
-        n_generated_tokens=n_tokens or cells.optional_count("completion_tokens"),
-        elapsed_s=cells.optional_number("seconds"),
+        n_prompt_tokens=cells.optional_count(in_tokens),
+        n_generated_tokens=n_tokens or cells.optional_count(out_tokens),
+        elapsed_s=cells.optional_amount(seconds),
+        usd=cells.optional_amount(dollars),
         p_correct=cells.optional_share("p_correct"),
         turns=turns,
     )
+
+
+def figure_of(column: str, name: str) -> str:
+    """Return the column with a figure of the answers in a column."""
+    return f"{column}_{name}"
 
 
 def _transcript(forms: Fields) -> str | None:
@@ -198,6 +210,7 @@ def _promptfoo_row(cells: Cells) -> AnswerRow:
         n_prompt_tokens=tokens.optional_count("prompt"),
         n_generated_tokens=tokens.optional_count("completion"),
         elapsed_s=None if milliseconds is None else milliseconds / 1000,
+        usd=cells.optional_amount("cost"),
     )
 
 

@@ -163,6 +163,17 @@ class Cells:
             raise InvalidFields(f"{name} is {shorten(value)}, but must be a number")
         return number
 
+    def optional_amount(self, name: str) -> float | None:
+        """Return a number, 0 or more, or None if it is missing.
+
+        Raises:
+            InvalidFields: The field is not such a number.
+        """
+        amount = self.optional_number(name)
+        if amount is not None and amount < 0:
+            raise InvalidFields(f"{name} is {shorten(self.fields[name])}, but must be 0 or more")
+        return amount
+
     def optional_share(self, name: str) -> float | None:
         """Return a number from 0 to 1, or None if it is missing.
 

@@ -66,6 +66,9 @@ JUDGED: Final = (
             field("elapsed_s", "seconds of the batch that it was made in; NULL if not known"),
             field("p_correct", "how sure a hydra was that it is correct; NULL if not asked"),
             field("diagnostics", "how the heads of a hydra decided, as JSON"),
+            field(
+                "usd", "what a recorded answer cost elsewhere, as its file says; NULL if nothing"
+            ),
             field("seed", "of the random numbers"),
             field("imported_from", "SHA-256 of the file that it is from; NULL if made here"),
             field("response_key", "digest of all that determines it"),

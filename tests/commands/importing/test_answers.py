@@ -70,6 +70,21 @@ def test_identity_is_what_was_answered(tmp_path: Path) -> None:
     assert first.file_digest != same.file_digest
 
 
+def test_an_answer_may_say_what_it_took(tmp_path: Path) -> None:
+    """In a table with a column for each entrant, each has figures of its own."""
+    plain = {**SO, "prompt_tokens": 9, "completion_tokens": 3, "seconds": 1.5, "dollars": "0.02"}
+    wide = {"prompt": "Why?", "v1": "So", "v2": "Thus", "v2_dollars": 0.5, "v2_seconds": 2}
+
+    row = read(tmp_path, plain).by_prompt["Why?"]
+    one, two = (read(tmp_path, wide, column=name).by_prompt["Why?"] for name in ("v1", "v2"))
+
+    assert (row.n_prompt_tokens, row.n_generated_tokens) == (9, 3)
+    assert (row.elapsed_s, row.usd) == (1.5, 0.02)
+    assert (one.usd, one.elapsed_s, two.usd, two.elapsed_s) == (None, None, 0.5, 2.0)
+    with pytest.raises(ConfigurationError, match="1: dollars is -1, but must be 0 or more"):
+        read(tmp_path, {**SO, "dollars": -1})
+
+
 def test_one_model_of_several_is_chosen(tmp_path: Path) -> None:
     """Unless it is said which, their answers are not mixed."""
     rows = [{"prompt": "Why?", "response": name, "model": name} for name in ("a", "b")]

@@ -136,6 +136,29 @@ def test_dollars_come_before_seconds_where_they_are_known() -> None:
     assert [row.cost for row in found.rows] == ["$0.12", "$0.25"]
 
 
+def test_recorded_answers_are_placed_by_their_own_dollars() -> None:
+    """Beside entrants whose bills are here; an answer of no price is left out of the mean."""
+    prices = {"zoe": 0.5, "amy": 0.25}
+    events = [
+        replace(event, usd=prices[event.entrant_id])
+        if isinstance(event, ResponseGenerated) and event.entrant_id in prices
+        else event
+        for event in history(cup(4), *FATES)
+    ]
+    billed = spent(PAID, by_entrants={"kim": PAID})
+    played = dataclasses.replace(subject(*events), spend=billed)
+    (dimension,) = played.dimensions
+
+    found = value_map_of(played, dimension)
+
+    assert found is not None
+    assert {row.entrant: row.cost for row in found.rows} == {
+        "zoe": "$0.5",
+        "amy": "$0.25",
+        "kim": "$0.12",
+    }
+
+
 def test_there_is_no_map_where_all_take_the_same() -> None:
     """It would be a line."""
     played = subject(*history(cup(4), *FATES))
