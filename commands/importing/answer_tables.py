@@ -205,9 +205,9 @@ def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]
     if model is None or text is None:  # a column for each system
         column = columns_by_field(path, header, PROMPT_COLUMNS)
         prompts = prompts_of_rows(path, rows, column)
-        others = other_columns(header, column)
-        figures = {figure_of(name, figure) for name in others for figure in FIGURES}
-        names = [(name, {"column": name}) for name in others if name not in figures]
+        unread = other_columns(header, column)
+        figures = {figure_of(name, figure) for name in unread for figure in FIGURES}
+        names = [(name, {"column": name}) for name in unread if name not in figures]
         n_empty = sum(record.fields.get(name) == "" for record in records for name, _ in names)
     else:  # a row for each system's answer
         others = {

@@ -309,7 +309,9 @@ def test_entrants_of_anthropic_need_a_name_alone(tmp_path: Path, death: Death | 
         spent = fold(spend_of(StreamId("paid")), ledger.read()).entrants
     n_lost = sum(each.n_maybe_billed for each in spent.bills.values())
     assert len(bill.paid) - 6 <= n_lost <= (0 if death is None else 6)
-    recorded = Counter((each.n_prompt_tokens, each.n_generated_tokens) for each in said.values())
+    recorded = Counter(
+        (each.n_prompt_tokens or 0, each.n_generated_tokens or 0) for each in said.values()
+    )
     billed = Counter((line.usage.n_input, line.usage.n_output) for line in bill.paid)
     assert not recorded - billed
     assert (billed - recorded).total() == len(bill.paid) - 6
