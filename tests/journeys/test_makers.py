@@ -315,3 +315,81 @@ def test_entrants_of_anthropic_need_a_name_alone(tmp_path: Path, death: Death | 
     billed = Counter((line.usage.n_input, line.usage.n_output) for line in bill.paid)
     assert not recorded - billed
     assert (billed - recorded).total() == len(bill.paid) - 6
+
+
+def told(answer: Json, message: Json, **usage: object) -> Json:
+    """Return an answer whose message and tokens are said in a maker's own way."""
+    [choice] = answer["choices"]  # type: ignore[misc]  # as the fake makes it
+    whole = {**choice["message"], **message}
+    return {
+        **answer,
+        "choices": [{**choice, "message": whole}],
+        "usage": {**answer["usage"], **usage},  # type: ignore[dict-item]
+    }
+
+
+def in_parts(answer: Json) -> Json:
+    """Say an answer as Mistral's thinking models do."""
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    return told(answer, {"content": [thought, {"type": "text", "text": "In parts."}]})
+
+
+def with_reasoning(answer: Json) -> Json:
+    """Say an answer as DeepSeek does: the reasoning beside it, and what its cache held."""
+    return told(
+        answer,
+        {"content": "Reasoned.", "reasoning_content": "Hm."},
+        prompt_tokens=9,
+        completion_tokens=7,
+        total_tokens=16,
+        prompt_cache_hit_tokens=4,
+    )
+
+
+def thinking_unsaid(answer: Json) -> Json:
+    """Say tokens as Google does: what it thought is in the total alone."""
+    content = {"content": "Thought over."}
+    return told(answer, content, prompt_tokens=9, completion_tokens=3, total_tokens=50)
+
+
+DIALECTS: dict[str, tuple[Callable[[Json], Json], str, int | None]] = {
+    "openai": (lambda answer: answer, "Said.", None),
+    "mistral": (in_parts, "In parts.", None),
+    "deepseek": (with_reasoning, "Reasoned.", 7),
+    "google": (thinking_unsaid, "Thought over.", 41),
+}
+"""By maker: its way to say an answer, the text in it, and the tokens that are billed as output."""
+
+
+def test_makers_speak_their_own_ways_and_need_no_setting(tmp_path: Path) -> None:
+    """Beside Anthropic's own API; only the addresses are the fakes', as names would say others.
+
+    OpenAI's reasoning model takes neither max_tokens nor a temperature, which is learnt once.
+    """
+    place = paid.lay_out(tmp_path / "makers", n_prompts=2)
+    with ExitStack() as stack:
+        anthropic = stack.enter_context(FakeAnthropic())
+        tables = '[[entrants]]\nid = "anthropic"\nmodel = "anthropic/claude-opus-5-5"\n\n'
+        for maker, (shape, _, _) in DIALECTS.items():
+            server = stack.enter_context(FakeOpenAI(lambda _: Said("Said.")))
+            server.traffic.models, server.traffic.shape = None, shape
+            server.traffic.thinks = maker == "openai"
+            tables += f'[[entrants]]\nid = "{maker}"\nmodel = "{maker}-large"\n'
+            tables += f'base_url = "{server.url}"\n\n'
+        _, rest = ENTRANTS_BY_NAME.split("[[rubrics]]")
+        head = ENTRANTS_BY_NAME.partition("[[entrants]]")[0]
+        (place / "tournament.toml").write_text(f"{head}{tables}[[rubrics]]{rest}", encoding="utf-8")
+        done = paid.tourney(place, *GENERATE, url=anthropic.url)
+
+    assert done.code == 0, done.err
+    said = said_in(place)
+    assert Counter(who for who, _ in said) == dict.fromkeys([*DIALECTS, "anthropic"], 2)
+    for (who, _), response in said.items():
+        if who in DIALECTS:
+            _, text, n_output = DIALECTS[who]
+            assert response.text == text
+            assert n_output in {None, response.n_generated_tokens}
+    assert {said["deepseek", prompt].reasoning for who, prompt in said if who == "deepseek"} == {
+        "Hm."
+    }
+    assert done.err.count("does not take max_tokens") == 1

@@ -85,6 +85,7 @@ class Traffic:
     models: frozenset[str] | None = frozenset({MODEL})  # None: whatever is asked for
     thinks: bool = False  # it takes what OpenAI's reasoning models take
     tells_usage: bool = True
+    shape: Callable[[Json], Json] = lambda answer: answer  # a maker's own way to say it
     lists_models: bool = True
     tells: Mapping[str, Json] = field(default_factory=dict)  # further pages, by path: a dialect's
     asked: list[Json] = field(default_factory=list)
@@ -221,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(status, {"error": told})
 
     def _completion(self, body: Json) -> Json:
-        whole = completion(body, self.traffic.say(body))
+        whole = self.traffic.shape(completion(body, self.traffic.say(body)))
         return whole if self.traffic.tells_usage else {**whole, "usage": None}
 
     def _send(self, status: int, value: Json, *, at: float = 1.0, mark: str | None = None) -> None:
