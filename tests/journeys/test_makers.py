@@ -1,8 +1,9 @@
 """Judges of several makers, as a user asks them: each with its own server, key and batches."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from copy import deepcopy
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -317,15 +318,14 @@ def test_entrants_of_anthropic_need_a_name_alone(tmp_path: Path, death: Death | 
     assert (billed - recorded).total() == len(bill.paid) - 6
 
 
-def told(answer: Json, message: Json, **usage: object) -> Json:
+def told(answer: Json, message: Mapping[str, object], **usage: int) -> Json:
     """Return an answer whose message and tokens are said in a maker's own way."""
-    [choice] = answer["choices"]  # type: ignore[misc]  # as the fake makes it
-    whole = {**choice["message"], **message}
-    return {
-        **answer,
-        "choices": [{**choice, "message": whole}],
-        "usage": {**answer["usage"], **usage},  # type: ignore[dict-item]
-    }
+    whole = deepcopy(answer)
+    match whole:
+        case {"choices": [{"message": dict() as said}], "usage": dict() as used}:
+            said |= message
+            used |= usage
+    return whole
 
 
 def in_parts(answer: Json) -> Json:
