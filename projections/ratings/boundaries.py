@@ -85,13 +85,13 @@ def critical_values(
     Infinite where a look may spend nothing yet. `n_draws` is the number of worlds; None: as many as
     differences leave time for.
     """
-    rng, n = np.random.default_rng(_SEED), len(contrasts.covariance)
+    n = len(contrasts.covariance)
     n_draws = n_draws or max(_FEWEST_DRAWS, min(N_DRAWS, _WORK // len(contrasts.error)))
     root, scale = _root(contrasts.covariance), (1 / contrasts.error).astype(np.float32)
     walk = np.zeros((n_draws, n), dtype=np.float32)  # of worlds where nothing was found yet
     critical, before = list[float](), 0.0
     for look, share in enumerate(schedule.shares):
-        steps = rng.standard_normal((n_draws, n), dtype=np.float32)[: len(walk)]
+        steps = _steps(len(schedule.shares), n_draws, n)[look, : len(walk)]
         walk += np.float32(sqrt(max(0.0, share - before))) * (steps @ root)
         largest = _largest(walk, contrasts, scale) / np.float32(sqrt(share))
         if look < len(schedule.critical):
@@ -113,6 +113,14 @@ def levels(shares: tuple[float, ...]) -> Sequence[float]:
     pair = Contrasts(np.diag([1.0, 0.0]), np.array([0]), np.array([1]), np.ones(1))
     critical = critical_values(pair, Schedule(shares), steady, n_draws=2 * N_DRAWS)
     return [2 * _NORMAL.cdf(value) - 1 for value in critical]
+
+
+@lru_cache(maxsize=2)  # of all looks and of a single one: worlds are the same for all pairs
+def _steps(n_looks: int, n_draws: int, n: int) -> _Draws:
+    """Draw how the evidence on n entrants grows from look to look in each world."""
+    drawn = np.random.default_rng(_SEED).standard_normal((n_looks, n_draws, n), dtype=np.float32)
+    drawn.flags.writeable = False
+    return drawn
 
 
 def _root(covariance: Floats) -> _Draws:

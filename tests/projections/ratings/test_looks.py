@@ -36,7 +36,8 @@ from tests.support.builders.looks import (
     covered,
     decided_in_full,
     equals,
-    false_share,
+    false_share_of_stopped,
+    false_shares,
     looked_at,
     simulated,
     spared,
@@ -336,7 +337,7 @@ def test_a_bank_that_grew_after_the_last_look_is_looked_at_once_more() -> None:
 
 def test_a_few_tournaments_of_equals_are_decided_by_no_look() -> None:
     """Of twelve at most two; the long run is in `data/coverage.md`."""
-    assert false_share(equals(4), 12, stops_futile=False) <= 2 / 12
+    assert max(false_shares(equals(4), 12)) <= 2 / 12
 
 
 @pytest.mark.nightly
@@ -355,7 +356,10 @@ def test_equals_are_rarely_called_different(
     strengths: Floats, *, stops_futile: bool, least: float
 ) -> None:
     """In at most 6 % of 1,000 tournaments, and without futility about as often as is allowed."""
-    share = false_share(strengths, 1_000 if len(strengths) == 4 else 300, stops_futile=stops_futile)
+    n = 1_000 if len(strengths) == 4 else 300
+    share = (
+        false_share_of_stopped(strengths, n) if stops_futile else false_shares(strengths, n).looks
+    )
 
     print(len(strengths), stops_futile, share)  # noqa: T201  # a figure to be read
     assert least - 0.01 <= share <= 0.06
