@@ -65,7 +65,6 @@ from projections.ratings.judge_bias.several_judges import family_of
 from projections.results.columns import KEPT, Column, Shown
 from projections.results.money import FRACTIONS
 from projections.tournament.folding import tournament_of
-from projections.tournament.looks import not_asked
 from projections.tournament.remaining import (
     Repeat,
     awaited_queries,
@@ -76,8 +75,8 @@ from projections.tournament.remaining import (
     responses_to_come,
 )
 from projections.tournament.rewording import edited_answers, edited_texts, rewordings
-from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
+from projections.tournament.waves import not_asked
 
 ExitCodeOption = Annotated[
     bool, typer.Option("--exit-code", help="Exit 9 if anything remains to be done, else 0.")
@@ -201,7 +200,7 @@ def judge(
         _warn_of_old_prices(pricing)
     texts = edited_texts(state, missing_responses(state, prompts))
     answers, changed = edited_answers(state, queries, chosen), rewordings(state, queries, chosen)
-    left_out = (*not_asked(state), *outside_share(state, chosen))
+    left_out = not_asked(state, chosen)
     cheap, book = chosen_judge(state, settings, JudgingOptions(mode)), price_book(settings, folder)
     advice = advise_on_cascade(state, prompts, (cheap, chosen), partial(book.pricing, state=state))
     selection.writer.write(

@@ -40,9 +40,9 @@ from projections.ratings.forecast import SURE, prompts_needed
 from projections.results.ratings import GateRow, GateVerdict
 from projections.student import critical_value
 from projections.tournament.compared import FAILURES, IDENTICAL
-from projections.tournament.looks import judging_order
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
+from projections.tournament.waves import judging_order
 
 GatePolicy: TypeAlias = Literal["not-worse", "better"]
 MARGIN: Final = 30.0  # Elo points: at 30, 54 of 100 verdicts name the better

@@ -31,7 +31,9 @@ from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.tournament.bank import is_eligible
 from projections.tournament.designs import design_of
-from projections.tournament.looks import (
+from projections.tournament.settlement import by_dimension, settle_verdicts
+from projections.tournament.state import Tournament
+from projections.tournament.waves import (
     decided_pairs,
     entrant_reference,
     judge_reference,
@@ -42,8 +44,6 @@ from projections.tournament.looks import (
     open_wave,
     prompts_so_far,
 )
-from projections.tournament.settlement import by_dimension, settle_verdicts
-from projections.tournament.state import Tournament
 
 FUTILE: Final = 0.01  # the chance of a decision below which a pair is asked no more
 _NORMAL: Final = NormalDist()

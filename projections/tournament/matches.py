@@ -28,9 +28,9 @@ from ledger.events.responses import Followed, ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
 from projections.tournament.bank import is_eligible
 from projections.tournament.designs import BOTH, design_of, planned_orders, planned_pairs
-from projections.tournament.looks import stops_of
 from projections.tournament.shares import asked_prompts
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
+from projections.tournament.waves import stops_of
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 _response_key: Final = lru_cache(maxsize=1024)(response_key)  # planned alone, then in pairings

@@ -25,7 +25,7 @@ from projections.ratings.looks import (
     look_at,
     look_now,
 )
-from projections.tournament.looks import entrant_reference, judge_reference, open_wave
+from projections.tournament.waves import entrant_reference, judge_reference, open_wave
 from tests.support.builders.battles import in_columns
 from tests.support.builders.events import prompt, responses, rubric
 from tests.support.builders.looks import (

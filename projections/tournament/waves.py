@@ -18,6 +18,7 @@ from ledger.events.registration import Entrant, JudgeSettings, Reference, Rubric
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
 from projections.tournament.bank import first_samples, is_eligible, recorded_pilot, recorded_samples
 from projections.tournament.designs import EntrantPair, not_planned, planned_pairs
+from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
 
 
@@ -211,9 +212,10 @@ def widening_of(tournament: Tournament, judge: JudgeSettings, dimension: Dimensi
     return max((look.widening for look in looks), default=1.0)
 
 
-def not_asked(tournament: Tournament) -> tuple[str, ...]:
-    """Return sentences on the pairs that the design leaves out, and on what looks stopped."""
-    return (*not_planned(tournament), *_said_of_looks(tournament))
+def not_asked(tournament: Tournament, *judges: JudgeSettings) -> tuple[str, ...]:
+    """Return sentences on what the design, the looks and the shares of judges leave out."""
+    shares = (sentence for judge in judges for sentence in outside_share(tournament, judge))
+    return (*not_planned(tournament), *_said_of_looks(tournament), *shares)
 
 
 def n_spared(tournament: Tournament) -> int:

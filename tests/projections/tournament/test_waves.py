@@ -14,7 +14,10 @@ from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
 from ledger.identity import PromptId
 from projections.tournament.bank import recorded_pilot
-from projections.tournament.looks import (
+from projections.tournament.matches import pairings, planned_responses
+from projections.tournament.remaining import n_waiting_pairs, progress
+from projections.tournament.state import Tournament
+from projections.tournament.waves import (
     judging_order,
     looks_at,
     n_spared,
@@ -23,9 +26,6 @@ from projections.tournament.looks import (
     prompts_so_far,
     widening_of,
 )
-from projections.tournament.matches import pairings, planned_responses
-from projections.tournament.remaining import n_waiting_pairs, progress
-from projections.tournament.state import Tournament
 from tests.support.builders.events import (
     entrant,
     instructions,
