@@ -1,7 +1,7 @@
 """Use case: forecast what each design would cost, and how sure it would leave the ratings."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
 from typing import Final, NamedTuple, get_args
@@ -44,7 +44,9 @@ from projections.tournament.designs import (
 from projections.tournament.matches import matches
 from projections.tournament.remaining import AskingRules, awaited_queries
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
+from projections.tournament.shares import asked_prompts
 from projections.tournament.state import Tournament
+from projections.tournament.waves import Stops, stops_of
 from projections.verdicts.queries import JudgeQuery
 
 _POWER: Final = 0.8  # chance that is enough
@@ -118,6 +120,7 @@ class _Asked:
     rubric: Rubric
     judged: Sequence[Settlement]  # pairs with a verdict
     design: PairDesign  # as the settings name it
+    _counts: dict[PairDesign, tuple[int, int]] = field(default_factory=dict)
 
     @cached_property
     def battles(self) -> Battles:
@@ -126,8 +129,8 @@ class _Asked:
 
     @cached_property
     def bank(self) -> tuple[PromptId, ...]:
-        """The prompts that can be judged on the dimension."""
-        chosen = frozenset(self.prompts)
+        """The prompts on which the judge is asked on the dimension."""
+        chosen = frozenset(asked_prompts(self.state, self.prompts, self.judge))
         return tuple(
             prompt.prompt_id
             for prompt in self.state.bank
@@ -191,16 +194,32 @@ class _Asked:
 
     def n_queries(self, design: PairDesign, n_prompts: int) -> int:
         """Return how many queries more a design asks on so many prompts, those judged included."""
-        orders = orders_by(design, self.state)
-        planned = {
-            (prompt_id, *pair, order)
-            for prompt_id, pairs in zip(self.bank, self.pairs(design), strict=True)
-            for pair in pairs
-            for order in orders(prompt_id, *pair)
-        }
-        n_wanted = len(planned) / max(1, self.n_prompts) * n_prompts
-        n_known = len(planned & self._known)
+        n_planned, n_known = self._counted(design)
+        n_wanted = n_planned / max(1, self.n_prompts) * n_prompts
         return max(0, round(self._share_asked * (n_wanted - n_known)))
+
+    def _counted(self, design: PairDesign) -> tuple[int, int]:
+        """Return how many queries a design plans on the bank, and how many of them are known."""
+        if design not in self._counts:
+            orders, known = orders_by(design, self.state), self._known
+            n_planned = n_known = 0
+            for prompt_id, pairs in zip(self.bank, self.pairs(design), strict=True):
+                for pair in pairs:
+                    if self._is_stopped(prompt_id, pair):
+                        continue
+                    planned = orders(prompt_id, *pair)
+                    n_planned += len(planned)
+                    n_known += sum((prompt_id, *pair, order) in known for order in planned)
+            self._counts[design] = n_planned, n_known
+        return self._counts[design]
+
+    def _is_stopped(self, prompt_id: PromptId, pair: EntrantPair) -> bool:
+        return self._stops.leaves_out(self.rubric.dimension, prompt_id, pair)
+
+    @cached_property
+    def _stops(self) -> Stops:
+        """The pairs that looks stopped."""
+        return stops_of(self.state)
 
     def usd(self, n_queries: int) -> float | None:
         """Return what queries cost, by the mean of those that are known; None: unknown."""

@@ -58,7 +58,7 @@ class Contrasts(NamedTuple):
     b: NDArray[np.intp]
     error: Floats
 
-    def take(self, chosen: NDArray[np.bool_]) -> "Contrasts":
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Contrasts":
         """Select pairs."""
         return Contrasts(self.covariance, self.a[chosen], self.b[chosen], self.error[chosen])
 
@@ -87,12 +87,12 @@ def critical_values(
     """
     n = len(contrasts.covariance)
     n_draws = n_draws or max(_FEWEST_DRAWS, min(N_DRAWS, _WORK // len(contrasts.error)))
-    root, scale = _root(contrasts.covariance), (1 / contrasts.error).astype(np.float32)
+    spread, scale = root(contrasts.covariance), (1 / contrasts.error).astype(np.float32)
     walk = np.zeros((n_draws, n), dtype=np.float32)  # of worlds where nothing was found yet
     critical, before = list[float](), 0.0
     for look, share in enumerate(schedule.shares):
         steps = _steps(len(schedule.shares), n_draws, n)[look, : len(walk)]
-        walk += np.float32(sqrt(max(0.0, share - before))) * (steps @ root)
+        walk += np.float32(sqrt(max(0.0, share - before))) * (steps @ spread)
         largest = _largest(walk, contrasts, scale) / np.float32(sqrt(share))
         if look < len(schedule.critical):
             value = schedule.critical[look]
@@ -123,7 +123,7 @@ def _steps(n_looks: int, n_draws: int, n: int) -> _Draws:
     return drawn
 
 
-def _root(covariance: Floats) -> _Draws:
+def root(covariance: Floats) -> _Draws:
     """Return R' with R R' the covariance, which is singular: only differences are known."""
     jitter = _JITTER * (covariance.diagonal().mean() + _JITTER)
     return np.linalg.cholesky(covariance + jitter * np.eye(len(covariance))).T.astype(np.float32)

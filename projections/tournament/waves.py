@@ -158,6 +158,17 @@ def later_waves(tournament: Tournament) -> tuple[PromptId, ...]:
     return tuple(prompt for samples in _to_come(tournament).later for prompt in samples)
 
 
+def waves_to_come(tournament: Tournament) -> Sequence[Collection[PromptId]]:
+    """Return the prompts of each wave that was not looked at yet, as looks are planned today."""
+    now, later = _to_come(tournament)
+    n_more = (n_looks_of(tournament) or 1) - len(looks_taken(tournament)) - 1
+    waves = [now]
+    while later:
+        n_next = ceil(len(later) / max(1, n_more))
+        waves, later, n_more = [*waves, later[:n_next]], later[n_next:], n_more - 1
+    return [{prompt for samples in wave for prompt in samples} for wave in waves if wave]
+
+
 class _ToCome(NamedTuple):
     """The prompts that were not looked at yet, each with all its samples."""
 

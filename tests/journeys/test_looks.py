@@ -347,3 +347,17 @@ def test_batches_are_sent_a_wave_at_a_time(tmp_path: Path) -> None:
     assert "look 2 of 2: " in done.err
     assert (n_by_then, len(paid.verdicts_in(folder))) == (36, 72)
     paid.require_paid_as_recorded(folder, bill)
+
+
+def test_what_looks_will_leave_to_ask_is_forecast_from_a_pilot(place: LookedAt) -> None:
+    """Too few prompts tell nothing; of twenty and more, so many queries for so many dollars."""
+    assert "in 9 of 10 cases" not in place.tourney("plan", "judge").out
+    toml = place.folder / "tournament.toml"
+    toml.write_text(toml.read_text().replace("size = 4", "size = 20"))
+    assert place.tourney("run", "--yes", "--mode", "pilot").code == 0
+
+    planned = place.tourney("plan", "judge").out
+
+    (low, high, n) = re.findall(r"leave (\d+) to (\d+) of (\d+) queries to ask, \$", planned)[0]
+    assert int(n) == (N_PROMPTS - 20) * 3 * 2
+    assert int(low) <= int(high) < int(n)

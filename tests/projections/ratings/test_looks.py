@@ -24,6 +24,7 @@ from projections.ratings.looks import (
     decides_alike,
     look_at,
     look_now,
+    waves_asked,
 )
 from projections.tournament.waves import entrant_reference, judge_reference, open_wave
 from tests.support.builders.battles import in_columns
@@ -38,6 +39,7 @@ from tests.support.builders.looks import (
     equals,
     false_share_of_stopped,
     false_shares,
+    forecast_dollars,
     looked_at,
     simulated,
     spared,
@@ -363,6 +365,18 @@ def test_equals_are_rarely_called_different(
 
     print(len(strengths), stops_futile, share)  # noqa: T201  # a figure to be read
     assert least - 0.01 <= share <= 0.06
+
+
+def test_what_looks_will_ask_is_forecast_from_a_pilot() -> None:
+    """Nine of ten intervals are to hold; the long run is in `data/coverage.md`."""
+    assert forecast_dollars(4, 200, 5).holds >= 0.6
+
+
+def test_a_forecast_names_no_pair_without_an_error() -> None:
+    """All ties: nothing is known of any difference."""
+    battles = in_columns([("a", "b", 0.5, prompt) for prompt in range(30)])
+
+    assert not waves_asked(battles, all_pairs(battles), Schedule(FOUR_LOOKS), 0.5)
 
 
 @pytest.mark.nightly

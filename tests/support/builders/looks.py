@@ -20,7 +20,7 @@ from projections.intervals import Floats
 from projections.ratings.boundaries import Schedule
 from projections.ratings.bradley_terry.comparisons import differences, pairs
 from projections.ratings.bradley_terry.rate import rate, rate_points
-from projections.ratings.looks import Contest, look_at
+from projections.ratings.looks import Contest, look_at, waves_asked
 from projections.student import critical_value
 from projections.tournament.designs import ONE_IN_BOTH, drawn_pairs
 
@@ -30,7 +30,7 @@ FOUR_LOOKS: Final = (0.25, 0.5, 0.75, 1.0)
 LOGIT: Final = 400 / np.log(10)  # Elo points
 N_DRAWS: Final = 20_000  # fewer than in earnest, as there are many looks
 _TIES: Final = 0.35
-Design: TypeAlias = Callable[[Battles], Collection[Contest]]
+Design: TypeAlias = Callable[[Battles], Sequence[Contest]]
 """Which pairs of a tournament are compared."""
 _MANY_PROMPTS: Final = 20_000
 _N_TRIED: Final = 20  # tournaments, to know about where critical values are
@@ -352,7 +352,7 @@ def spared(n_entrants: int, sd: float, n: int, asked: Asked = ALL_IN_BOTH) -> Sp
         for place, full in enumerate((whole, battles)):
             decided = decided_in_full(full)
             right = decided - {*wrong(decided, strengths)}
-            right = {pair for pair in right if {pair, Contest(*reversed(pair))} & {*contests}}
+            right &= {*contests, *(Contest(b, a) for a, b in contests)}
             n_kept[place] += len(right & seen.decided)
             n_right[place] += len(right)
         n_asked += n_queries(seen.asked) / n_queries(whole) / n
@@ -364,6 +364,60 @@ def spared(n_entrants: int, sd: float, n: int, asked: Asked = ALL_IN_BOTH) -> Sp
 def n_queries(battles: Battles) -> int:
     """Count verdicts: one, or two where both orders are asked."""
     return int(np.sum(2 - np.abs(battles.slot)) if np.ndim(battles.slot) else 2 * len(battles))
+
+
+class Forecast(NamedTuple):
+    """How often 90 % intervals of dollars hold what a tournament costs, and their width."""
+
+    holds: float
+    width: float  # on average, as a share of the cost
+
+
+N_PILOT: Final = 50  # prompts, judged before the forecast
+COST_SPREAD: Final = 0.43  # standard deviation of the logarithm: 45 % of the mean
+
+
+def forecast_dollars(n_entrants: int, sd: float, n: int, asked: Asked = ALL_IN_BOTH) -> Forecast:
+    """Forecast tournaments from a pilot, and look at them; what a query costs is its prompt's."""
+    rng = np.random.default_rng([SEED, n_entrants, int(sd), 3])
+    holds, widths = 0, list[float]()
+    for _ in range(n):
+        strengths = rng.normal(scale=sd / LOGIT, size=n_entrants)
+        battles, _ = asked.drawn(strengths, rng)
+        usd = rng.lognormal(sigma=COST_SPREAD, size=N_PROMPTS)
+        low, high = _dollars_forecast(battles, asked.contests(battles), usd, rng)
+        seen = looked_at(battles, asked.contests(battles)).asked
+        later = seen.take(seen.cluster >= N_PILOT)
+        spent = _dollars(_first(battles, N_PILOT / N_PROMPTS), usd) + _dollars(later, usd)
+        holds += low <= spent <= high
+        widths.append((high - low) / spent)
+    return Forecast(holds / n, float(np.mean(widths)))
+
+
+def _dollars_forecast(
+    battles: Battles, contests: Sequence[Contest], usd: Floats, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return the interval, by the pilot's verdicts and what they cost."""
+    pilot = _first(battles, N_PILOT / N_PROMPTS)
+    share = N_PILOT / N_PROMPTS
+    n_waves = waves_asked(without_slot_effect(pilot), contests, Schedule(FOUR_LOOKS), share)
+    wave = np.searchsorted(np.round(np.array(FOUR_LOOKS) * N_PROMPTS), battles.cluster, "right")
+    pair, is_later = _places(battles, contests), battles.cluster >= N_PILOT
+    n_asked = np.zeros(len(next(iter(n_waves.values()))))
+    for place, contest in enumerate(contests):
+        for number in range(len(FOUR_LOOKS)):
+            chosen = battles.take((pair == place) & (wave == number) & is_later)
+            n_asked += n_queries(chosen) * (n_waves[frozenset(contest)] > number)
+    known = usd[:N_PILOT]
+    error = known.std() / known.mean() * np.sqrt(1 / N_PILOT + 1 / (N_PROMPTS - N_PILOT))
+    noise = 1 + error * rng.standard_normal(len(n_asked))
+    low, high = np.quantile(_dollars(pilot, usd) + n_asked * known.mean() * noise, (0.05, 0.95))
+    return float(low), float(high)
+
+
+def _dollars(battles: Battles, usd: Floats) -> float:
+    slot = np.broadcast_to(battles.slot, len(battles))
+    return float(((2 - np.abs(slot)) * usd[battles.cluster]).sum())
 
 
 class Covered(NamedTuple):
