@@ -9,7 +9,7 @@ the ratings of equals vary by their covariance.
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from math import inf, sqrt
+from math import inf, log, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple, TypeAlias
 
@@ -36,13 +36,17 @@ Spending: TypeAlias = Callable[[float], float]
 
 
 class Schedule(NamedTuple):
-    """The share of the evidence that each of all looks has, ascending to 1.
+    """The share of the evidence that each of all looks has, ascending to 1, and how they decide.
 
-    `critical` are the values of the looks before this one, as they were taken.
+    `critical` are the values of the looks before this one, as they were taken. `is_open_ended`:
+    there may be any number of looks, at any time; so each needs more evidence. `futile` is the
+    chance of a decision below which a pair is asked no more.
     """
 
     shares: Sequence[float]
     critical: Sequence[float] = ()
+    is_open_ended: bool = False
+    futile: float = 0.01
 
     @property
     def share(self) -> float:
@@ -85,6 +89,9 @@ def critical_values(
     Infinite where a look may spend nothing yet. `n_draws` is the number of worlds; None: as many as
     differences leave time for.
     """
+    if schedule.is_open_ended:
+        (single,) = critical_values(contrasts, Schedule((1.0,)), n_draws=n_draws)
+        return [mixture(share, single) for share in schedule.shares]
     n = len(contrasts.covariance)
     n_draws = n_draws or max(_FEWEST_DRAWS, min(N_DRAWS, _WORK // len(contrasts.error)))
     spread, scale = root(contrasts.covariance), (1 / contrasts.error).astype(np.float32)
@@ -102,6 +109,17 @@ def critical_values(
         critical.append(value)
         walk, before = walk[largest < value], share
     return critical
+
+
+def mixture(share: float, single: float) -> float:
+    """Return the |z| that equals exceed at any time at all as rarely as `single` at one time.
+
+    A normal mixture, tightest halfway: sqrt((1 + r / t) ln((1 + t / r) / a^2)) at a share t of the
+    evidence, where a is the level of `single`.
+    """
+    beyond = -2 * log(2 * _NORMAL.cdf(-single))
+    rate = 0.5 / (beyond + log(beyond) + 1)
+    return round(sqrt((1 + rate / share) * (log(1 + share / rate) + beyond)), DECIMALS)
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,8 @@ standard errors, as |z| of the normal distribution at the chance that Student's 
 critical value of the largest of them (`boundaries`). When a pair is decided the others are tested
 again without it (step-down).
 
-A pair is futile if what is left would decide it in less than 1 % of cases under its trend so far.
+A pair is futile if what is left would decide it in less than 1 % of cases under its trend so far,
+or than 5 % in a counterbalanced tournament.
 It is asked no more, and is tested all the same, so that futility can only lower the error.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from itertools import accumulate, combinations
 from math import inf, isfinite, sqrt
 from statistics import NormalDist
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -31,12 +33,13 @@ from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.ratings.forecast import FEWEST_PROMPTS
 from projections.tournament.bank import is_eligible
-from projections.tournament.designs import design_of
+from projections.tournament.designs import Orders, design_of
 from projections.tournament.settlement import by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
 from projections.tournament.waves import (
     decided_pairs,
     entrant_reference,
+    has_any_looks,
     judge_reference,
     looked_at,
     looks_at,
@@ -47,7 +50,8 @@ from projections.tournament.waves import (
     stops_of,
 )
 
-FUTILE: Final = 0.01  # the chance of a decision below which a pair is asked no more
+_FUTILE: Final[Mapping[Orders, float]] = MappingProxyType({"both": 0.01, "counterbalanced": 0.05})
+"""The chance of a decision below which a pair is asked no more; who asks less stops sooner."""
 _N_WORLDS: Final = 1_000  # of a forecast
 _N_FORECAST_DRAWS: Final = 20_000
 _N_NUMBERS: Final = 8  # of pairs, for which critical values are simulated
@@ -136,7 +140,8 @@ def _schedule(
     shares = [min(look.n_prompts / n_planned, share) for look in before]
     earlier = [*accumulate(shares, max)]  # a bank that shrank may have lost more of its first waves
     critical = [inf if look.critical is None else look.critical for look in before]
-    return Schedule([*earlier, share, *steps], critical)
+    futile = _FUTILE[design_of(tournament).orders]
+    return Schedule([*earlier, share, *steps], critical, has_any_looks(tournament), futile)
 
 
 class Contest(NamedTuple):
@@ -182,7 +187,7 @@ def look_at(
         if is_decided.all() or not is_decided.any():
             break
         tested = tested.take(~is_decided)
-    futile = [] if is_decided.all() else _futile(tested, schedule.share, last)
+    futile = [] if is_decided.all() else _futile(tested, schedule, last)
     return Look(critical, tuple(decided), tuple(futile), _widening(everything, schedule, n_draws))
 
 
@@ -220,18 +225,19 @@ def _testable(ratings: BradleyTerryRatings, contests: Iterable[Contest]) -> _Tes
     return _Tested(ratings.entrants, contrasts, np.sign(points[has_error]) * size)
 
 
-def _futile(tested: _Tested, share: float, last: float) -> list[Contest]:
+def _futile(tested: _Tested, schedule: Schedule, last: float) -> list[Contest]:
     """Return the pairs that the looks to come would hardly decide."""
+    share = schedule.share
     if share >= 1 or not isfinite(last):  # all is judged, or all was spent by a smaller bank
         return []
     trend = np.abs(tested.z) / sqrt(share)
     chance = [_NORMAL.cdf((each - last) / sqrt(1 - share)) for each in trend]
-    return [tested.contest(place) for place, each in enumerate(chance) if each < FUTILE]
+    return [tested.contest(place) for place, each in enumerate(chance) if each < schedule.futile]
 
 
 def _widening(tested: _Tested, schedule: Schedule, n_draws: int | None) -> float:
     """Return the critical value of the last of all looks over that of a single look."""
-    schedules = (Schedule(schedule.shares, ()), Schedule((1.0,), ()))
+    schedules = (schedule._replace(critical=()), Schedule((1.0,)))
     looks, single = (critical_values(tested.contrasts, each, n_draws=n_draws) for each in schedules)
     return round(looks[-1] / single[-1], DECIMALS)
 
@@ -297,7 +303,7 @@ def waves_asked(
         now = schedule.shares[look]
         if now < 1:
             missing = last - np.abs(z) / sqrt(now)
-            is_open &= is_tested & (missing < sqrt(1 - now) * -_NORMAL.inv_cdf(FUTILE))
+            is_open &= is_tested & (missing < sqrt(1 - now) * -_NORMAL.inv_cdf(schedule.futile))
     pairs = map(frozenset, map(tested.contest, range(len(tested.z))))
     return dict(zip(pairs, n_waves.T, strict=True))
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import ceil, inf
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from ledger.events.judging import DimensionLook, LookTaken, PairOfEntrants
 from ledger.events.registration import Entrant, JudgeSettings, Reference, Rubric
@@ -21,17 +21,32 @@ from projections.tournament.designs import EntrantPair, not_planned, planned_pai
 from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
 
+_IN_A_WAVE: Final = 20  # prompts, at least, where there are many looks
+_MOST_WAVES: Final = 25
+
 
 @cache
-def recorded_looks(configuration: str) -> int | None:
+def recorded_looks(configuration: str) -> int | Literal["any"] | None:
     """Return the number of looks of a recorded configuration; None: there are none."""
-    n_looks: int | None = json.loads(configuration).get("judging", {}).get("looks")
+    n_looks: int | Literal["any"] | None = json.loads(configuration).get("judging", {}).get("looks")
     return n_looks
 
 
+def has_any_looks(tournament: Tournament) -> bool:
+    """Say whether the newest opening leaves the number of looks open."""
+    opening = tournament.opening
+    return opening is not None and recorded_looks(opening.configuration) == "any"
+
+
 def n_looks_of(tournament: Tournament) -> int | None:
-    """Return how many looks the newest opening plans; None: there are none."""
-    return recorded_looks(tournament.opening.configuration) if tournament.opening else None
+    """Return how many looks the newest opening plans, for its bank; None: there are none."""
+    looks = recorded_looks(tournament.opening.configuration) if tournament.opening else None
+    return n_small_waves(len(tournament.bank)) if looks == "any" else looks
+
+
+def n_small_waves(n_prompts: int) -> int:
+    """Return in how many waves prompts are judged that are looked at often."""
+    return min(_MOST_WAVES, ceil(n_prompts / _IN_A_WAVE))
 
 
 def looked_at(tournament: Tournament) -> JudgeSettings:

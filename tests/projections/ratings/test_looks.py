@@ -25,6 +25,7 @@ from projections.ratings.looks import (
     look_at,
     look_now,
     waves_asked,
+    waves_to_ask,
 )
 from projections.tournament.waves import entrant_reference, judge_reference, open_wave
 from tests.support.builders.battles import in_columns
@@ -290,6 +291,36 @@ def test_with_a_baseline_only_pairs_with_it_are_tested() -> None:
     assert {"zoe"} == {pair.a.label for pair in found.decided}
     assert found.futile == ()
     assert of_all.critical != found.critical
+
+
+def test_any_number_of_looks_takes_one_after_every_twenty_prompts() -> None:
+    """Each by a critical value that holds at any time, and intervals are so much wider."""
+    of_two, of_any = (judged(cup(design=design), ZOE_WINS) for design in ({}, {"looks": "any"}))
+
+    (planned,), (found,) = (look_now(after(*events)).dimensions for events in (of_two, of_any))
+
+    assert (look_now(after(*of_any)).n_looks, found.n_prompts) == (4, 20)
+    assert found.critical is not None
+    assert planned.critical is not None
+    assert found.critical > planned.critical > 2
+    assert found.widening > 1.3 > planned.widening
+
+
+def test_what_looks_will_ask_is_forecast_of_pairs_that_none_stopped() -> None:
+    """Where zoe wins all, only the other pair may be asked in both waves; few verdicts: nothing."""
+    events = judged(cup(), ZOE_WINS)
+    few = after(*judged(opening(bank(12), n_looks=2, entrants=FOUR[:3]), ZOE_WINS))
+
+    early = waves_to_ask(after(*events), after(*events).dimensions[0])
+    later = after(*events, look_now(after(*events)))
+    late = waves_to_ask(later, later.dimensions[0])
+
+    assert {*early} == {
+        frozenset(pair) for pair in (("zoe", "amy"), ("zoe", "kim"), ("amy", "kim"))
+    }
+    assert {*early[frozenset(("zoe", "amy"))]} == {1}
+    assert {*late} <= {frozenset(("amy", "kim"))}
+    assert not waves_to_ask(few, few.dimensions[0])
 
 
 def test_a_dimension_without_verdicts_has_no_look() -> None:

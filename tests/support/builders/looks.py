@@ -27,6 +27,9 @@ from projections.tournament.designs import ONE_IN_BOTH, drawn_pairs
 SEED: Final = 2026  # of all that is drawn
 N_PROMPTS: Final = 143
 FOUR_LOOKS: Final = (0.25, 0.5, 0.75, 1.0)
+IN_FOUR: Final = Schedule(FOUR_LOOKS)
+SOONER: Final = IN_FOUR._replace(futile=0.05)  # as a counterbalanced tournament stops
+ANY_LOOKS: Final = Schedule([(look + 1) / 8 for look in range(8)], is_open_ended=True)
 LOGIT: Final = 400 / np.log(10)  # Elo points
 N_DRAWS: Final = 20_000  # fewer than in earnest, as there are many looks
 _TIES: Final = 0.35
@@ -117,6 +120,7 @@ class Asked(NamedTuple):
     contests: Design = all_pairs
     sparse: int | None = None  # so many pairs on each prompt
     counterbalanced: bool = False
+    looks: Schedule = IN_FOUR
 
     def drawn(self, strengths: Floats, rng: np.random.Generator) -> tuple[Battles, Battles]:
         """Draw a tournament: what is asked by the design, and all pairs in both orders."""
@@ -173,7 +177,7 @@ def true_ratings(strengths: Floats, rng: np.random.Generator) -> Floats:
 def looked_at(
     battles: Battles,
     contests: Collection[Contest],
-    shares: Sequence[float] = FOUR_LOOKS,
+    planned: Schedule = IN_FOUR,
     *,
     stops_futile: bool = True,
     n_draws: int = N_DRAWS,
@@ -186,13 +190,13 @@ def looked_at(
     is_decided[:] = False
     is_asked = np.zeros(len(battles), dtype=np.bool_)
     decided, critical, widening, before = list[Contest](), list[float](), 1.0, 0
-    for share in shares:
+    for share in planned.shares:
         until = round(share * prompts)
         in_wave = (battles.cluster >= before) & (battles.cluster < until) & (pair_of >= 0)
         is_asked |= in_wave & is_open[pair_of]
         undecided = [pair for pair, done in zip(met, is_decided, strict=True) if not done]
         seen = without_slot_effect(battles.take(is_asked))
-        look = look_at(seen, undecided, Schedule(shares, critical), n_draws=n_draws)
+        look = look_at(seen, undecided, planned._replace(critical=critical), n_draws=n_draws)
         critical, before = [*critical, look.critical], until
         widening = max(widening, look.widening)
         decided += look.decided
@@ -250,7 +254,7 @@ class FalseShares(NamedTuple):
     """Shares of tournaments where two equals are called different."""
 
     in_full: float  # all is asked, and rated once
-    looks: float  # by one of four looks, futile pairs being asked on
+    looks: float  # by some look, futile pairs being asked on
 
 
 def false_shares(strengths: Floats, n: int, asked: Asked = ALL_IN_BOTH) -> FalseShares:
@@ -264,11 +268,11 @@ def false_shares(strengths: Floats, n: int, asked: Asked = ALL_IN_BOTH) -> False
     for _ in range(n):
         battles, _ = asked.drawn(strengths, rng)
         contests = asked.contests(battles)
-        t = [_largest(_first(battles, share), contests) for share in FOUR_LOOKS]
+        t = [_largest(_first(battles, share), contests) for share in asked.looks.shares]
         if t[-1] >= far.in_full:
             n_wrong[0] += any(wrong(decided_in_full(battles), strengths))
         if (np.array(t) >= far.looks).any():
-            seen = looked_at(battles, contests, stops_futile=False)
+            seen = looked_at(battles, contests, asked.looks, stops_futile=False)
             n_wrong[1] += any(wrong(seen.decided, strengths))
     return FalseShares(*(n_wrong / n).tolist())
 
@@ -279,13 +283,13 @@ def false_share_of_stopped(strengths: Floats, n: int, asked: Asked = ALL_IN_BOTH
     n_wrong = 0
     for _ in range(n):
         battles, _ = asked.drawn(strengths, rng)
-        seen = looked_at(battles, asked.contests(battles))
+        seen = looked_at(battles, asked.contests(battles), asked.looks)
         n_wrong += any(wrong(seen.decided, strengths))
     return n_wrong / n
 
 
 class _Far(NamedTuple):
-    """The largest |t| below which a tournament in full, and each of four looks, decides nothing."""
+    """The largest |t| below which a tournament in full, and each look, decides nothing."""
 
     in_full: float
     looks: Floats
@@ -304,11 +308,9 @@ def _far_from_decided(strengths: Floats, asked: Asked) -> _Far:
             without_slot_effect(battles), contests, Schedule((1.0,)), n_draws=N_DRAWS
         ).critical
         critical = list[float]()
-        for share in FOUR_LOOKS:
-            seen, schedule = (
-                without_slot_effect(_first(battles, share)),
-                Schedule(FOUR_LOOKS, critical),
-            )
+        for share in asked.looks.shares:
+            seen = without_slot_effect(_first(battles, share))
+            schedule = asked.looks._replace(critical=critical)
             critical = [*critical, look_at(seen, contests, schedule, n_draws=N_DRAWS).critical]
         found.append([once, *critical])
     least = _NEAR * np.min(found, axis=0)
@@ -348,7 +350,7 @@ def spared(n_entrants: int, sd: float, n: int, asked: Asked = ALL_IN_BOTH) -> Sp
         strengths = rng.normal(scale=sd / LOGIT, size=n_entrants)
         battles, whole = asked.drawn(strengths, rng)
         contests = asked.contests(battles)
-        seen = looked_at(battles, contests)
+        seen = looked_at(battles, contests, asked.looks)
         for place, full in enumerate((whole, battles)):
             decided = decided_in_full(full)
             right = decided - {*wrong(decided, strengths)}
@@ -385,8 +387,8 @@ def forecast_dollars(n_entrants: int, sd: float, n: int, asked: Asked = ALL_IN_B
         strengths = rng.normal(scale=sd / LOGIT, size=n_entrants)
         battles, _ = asked.drawn(strengths, rng)
         usd = rng.lognormal(sigma=COST_SPREAD, size=N_PROMPTS)
-        low, high = _dollars_forecast(battles, asked.contests(battles), usd, rng)
-        seen = looked_at(battles, asked.contests(battles)).asked
+        low, high = _dollars_forecast(battles, asked, usd, rng)
+        seen = looked_at(battles, asked.contests(battles), asked.looks).asked
         later = seen.take(seen.cluster >= N_PILOT)
         spent = _dollars(_first(battles, N_PILOT / N_PROMPTS), usd) + _dollars(later, usd)
         holds += low <= spent <= high
@@ -395,12 +397,12 @@ def forecast_dollars(n_entrants: int, sd: float, n: int, asked: Asked = ALL_IN_B
 
 
 def _dollars_forecast(
-    battles: Battles, contests: Sequence[Contest], usd: Floats, rng: np.random.Generator
+    battles: Battles, asked: Asked, usd: Floats, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the interval, by the pilot's verdicts and what they cost."""
-    pilot = _first(battles, N_PILOT / N_PROMPTS)
+    pilot, contests = _first(battles, N_PILOT / N_PROMPTS), asked.contests(battles)
     share = N_PILOT / N_PROMPTS
-    n_waves = waves_asked(without_slot_effect(pilot), contests, Schedule(FOUR_LOOKS), share)
+    n_waves = waves_asked(without_slot_effect(pilot), contests, asked.looks, share)
     wave = np.searchsorted(np.round(np.array(FOUR_LOOKS) * N_PROMPTS), battles.cluster, "right")
     pair, is_later = _places(battles, contests), battles.cluster >= N_PILOT
     n_asked = np.zeros(len(next(iter(n_waves.values()))))

@@ -64,7 +64,7 @@ def opening(
         told=told,
     )
     assert isinstance(first, TournamentOpened)
-    judging = {"looks": n_looks, **(design or {})}
+    judging: dict[str, object] = {"looks": n_looks, **(design or {})}
     configured = {"judging": judging, "pilot": None, **(sections or {})}
     return replace(first, configuration=json.dumps(configured)), *others
 
