@@ -13,6 +13,7 @@ It is asked no more, and is tested all the same, so that futility can only lower
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, combinations
 from math import inf, isfinite, sqrt
 from statistics import NormalDist
@@ -152,7 +153,11 @@ class Contest(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a look decides; `widening`: how much wider intervals are, since there are looks."""
+    """What a look decides.
+
+    `widening` is how much wider intervals are, since there are looks: the critical value of the
+    last of all looks over that of a single look.
+    """
 
     critical: float  # |z| from which a pair is decided; infinite: none can be
     decided: tuple[Contest, ...]
@@ -178,9 +183,12 @@ def look_at(
     everything = _testable(ratings, contests)
     if everything is None:
         return Look(inf, (), (), 1.0)
+    values = partial(critical_values, n_draws=n_draws)
+    as_first = values(everything.contrasts, schedule._replace(critical=()))
     tested, decided = everything, list[Contest]()
     while True:
-        later = critical_values(tested.contrasts, schedule, n_draws=n_draws)
+        is_first = tested is everything and not schedule.critical
+        later = as_first if is_first else values(tested.contrasts, schedule)
         critical, last = later[len(schedule.critical)], later[-1]
         is_decided = np.abs(tested.z) >= critical
         decided += [tested.contest(place) for place in np.flatnonzero(is_decided).tolist()]
@@ -188,7 +196,8 @@ def look_at(
             break
         tested = tested.take(~is_decided)
     futile = [] if is_decided.all() else _futile(tested, schedule, last)
-    return Look(critical, tuple(decided), tuple(futile), _widening(everything, schedule, n_draws))
+    (single,) = values(everything.contrasts, Schedule((1.0,)))
+    return Look(critical, tuple(decided), tuple(futile), round(as_first[-1] / single, DECIMALS))
 
 
 @dataclass(frozen=True)
@@ -233,13 +242,6 @@ def _futile(tested: _Tested, schedule: Schedule, last: float) -> list[Contest]:
     trend = np.abs(tested.z) / sqrt(share)
     chance = [_NORMAL.cdf((each - last) / sqrt(1 - share)) for each in trend]
     return [tested.contest(place) for place, each in enumerate(chance) if each < schedule.futile]
-
-
-def _widening(tested: _Tested, schedule: Schedule, n_draws: int | None) -> float:
-    """Return the critical value of the last of all looks over that of a single look."""
-    schedules = (schedule._replace(critical=()), Schedule((1.0,)))
-    looks, single = (critical_values(tested.contrasts, each, n_draws=n_draws) for each in schedules)
-    return round(looks[-1] / single[-1], DECIMALS)
 
 
 def waves_to_ask(
