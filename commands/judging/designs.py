@@ -41,17 +41,18 @@ from projections.tournament.designs import (
     pairs_by,
     without_design,
 )
-from projections.tournament.matches import matches
+from projections.tournament.matches import Match, known_matches
 from projections.tournament.remaining import AskingRules, awaited_queries
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.shares import asked_prompts
 from projections.tournament.state import Tournament
-from projections.tournament.waves import Stops, stops_of
+from projections.tournament.waves import stops_of
 from projections.verdicts.queries import JudgeQuery
 
 _POWER: Final = 0.8  # chance that is enough
 _ROUNDING: Final = 0.01  # of what was asked for: it is met on a whole number of prompts
 _TIE: Final = 0.5
+_MOST_PRICED: Final = 2_000  # queries whose mean cost stands for all
 
 
 class DesignGoal(NamedTuple):
@@ -202,10 +203,11 @@ class _Asked:
         """Return how many queries a design plans on the bank, and how many of them are known."""
         if design not in self._counts:
             orders, known = orders_by(design, self.state), self._known
+            stops, dimension = stops_of(self.state), self.rubric.dimension
             n_planned = n_known = 0
             for prompt_id, pairs in zip(self.bank, self.pairs(design), strict=True):
                 for pair in pairs:
-                    if self._is_stopped(prompt_id, pair):
+                    if stops.last_wave and stops.leaves_out(dimension, prompt_id, pair):
                         continue
                     planned = orders(prompt_id, *pair)
                     n_planned += len(planned)
@@ -213,20 +215,15 @@ class _Asked:
             self._counts[design] = n_planned, n_known
         return self._counts[design]
 
-    def _is_stopped(self, prompt_id: PromptId, pair: EntrantPair) -> bool:
-        return self._stops.leaves_out(self.rubric.dimension, prompt_id, pair)
-
-    @cached_property
-    def _stops(self) -> Stops:
-        """The pairs that looks stopped."""
-        return stops_of(self.state)
-
     def usd(self, n_queries: int) -> float | None:
         """Return what queries cost, by the mean of those that are known; None: unknown."""
-        if not self._queries:
-            return None
-        whole = self.pricing.expected_usd(self._queries)
-        return None if whole is None else whole / len(self._queries) * n_queries
+        return None if self._usd_of_one is None else self._usd_of_one * n_queries
+
+    @cached_property
+    def _usd_of_one(self) -> float | None:
+        queries = self._queries[:: max(1, len(self._queries) // _MOST_PRICED)]
+        whole = self.pricing.expected_usd(queries) if queries else None
+        return None if whole is None else whole / len(queries)
 
     @cached_property
     def _known(self) -> set[tuple[PromptId, EntrantId, EntrantId, Order]]:
@@ -240,12 +237,12 @@ class _Asked:
         }
 
     @cached_property
-    def _matches(self) -> list[tuple[bool, JudgeQuery]]:
-        """Whether the responses are identical, and the query, of each pair that has both."""
+    def _matches(self) -> list[Match]:
+        """The pairs that have both responses."""
         return [
-            (match.is_identical, match.forward)
-            for _, match in matches(self.state, self.bank, self.judge)
-            if match is not None and match.pairing.rubric == self.rubric
+            match
+            for pairing, match in known_matches(self.state, self.prompts, self.judge)
+            if match is not None and pairing.rubric == self.rubric
         ]
 
     @cached_property
@@ -253,13 +250,13 @@ class _Asked:
         """The share of pairs that a judge is asked about: identical responses may tie unasked."""
         if not self._matches or not self.rules.skip_identical:
             return 1.0
-        return sum(not is_identical for is_identical, _ in self._matches) / len(self._matches)
+        return sum(not match.is_identical for match in self._matches) / len(self._matches)
 
     @cached_property
     def _queries(self) -> list[JudgeQuery]:
         """Queries whose mean cost stands for all; without responses, as if those were long."""
-        queries = [query for _, query in self._matches]
-        return queries or [
+        found = self._matches[:: max(1, len(self._matches) // _MOST_PRICED)]
+        return [match.forward for match in found] or [
             query.asked
             for query in awaited_queries(self.state, self.bank, self.judge, self.rules)
             if query.subject == self.rubric.dimension

@@ -361,3 +361,24 @@ def test_what_looks_will_leave_to_ask_is_forecast_from_a_pilot(place: LookedAt) 
     (low, high, n) = re.findall(r"leave (\d+) to (\d+) of (\d+) queries to ask, \$", planned)[0]
     assert int(n) == (N_PROMPTS - 20) * 3 * 2
     assert int(low) <= int(high) < int(n)
+
+
+def test_a_comparison_of_designs_owes_nothing_that_looks_stopped(place: LookedAt) -> None:
+    """On the prompts there are, all pairs ask no query more: the rest was spared."""
+    assert place.tourney("run", "--yes").code == 0
+    assert len(place.asked()) < N_QUERIES
+
+    compared = json.loads(place.tourney("plan", "judge", "--target", "25", "--json").out)
+
+    rows = {(row["design"], row["n_prompts"]): row["n_queries"] for row in compared["rows"]}
+    assert rows["all pairs", N_PROMPTS] == 0
+
+
+def test_any_number_of_looks_is_taken_after_twenty_prompts_each(place: LookedAt) -> None:
+    """Of 36 prompts there are two waves; each look is replayed."""
+    place.configure('looks = "any"')
+
+    assert place.tourney("run", "--yes").code == 0
+
+    assert [len(look.prompts) for look in place.looks] == [18, 18]
+    assert "0 differences" in place.tourney("replay").out
