@@ -39,6 +39,11 @@ def digest_of(value: Json) -> Digest:
     return digest_of_bytes(canonical_json(value))
 
 
+def drawn_by(content: Json) -> int:
+    """Draw 64 random bits by content, the same for ever: from the digest's first 16 digits."""
+    return int(digest_of(content)[:16], 16)
+
+
 def digest_of_bytes(content: bytes) -> Digest:
     """Return the SHA-256 of bytes as 64 hexadecimal characters."""
     return Digest(hashlib.sha256(content).hexdigest())

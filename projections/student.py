@@ -4,6 +4,7 @@ P(|T| >= t) is the regularised incomplete beta function I_x(df / 2, 1 / 2) at x 
 computed by its continued fraction (DLMF 8.17.22) with Lentz's method.
 """
 
+from functools import lru_cache
 from math import lgamma
 from statistics import NormalDist
 from typing import Final, TypeAlias
@@ -41,13 +42,19 @@ def critical_value(level: float, freedom: _Floats) -> _Floats:
     """
     rounded = np.floor(np.clip(freedom, 1, _AS_NORMAL) + _ROUNDING)
     whole, place = np.unique(rounded, return_inverse=True)
-    t = np.full(whole.shape, NormalDist().inv_cdf((1 + level) / 2))
+    return np.asarray(_of_whole(level, tuple(whole.tolist()))[place].reshape(np.shape(freedom)))
+
+
+@lru_cache(maxsize=1024)  # a look, a gate and a resample ask for the same again and again
+def _of_whole(level: float, whole: tuple[float, ...]) -> _Floats:
+    freedom = np.array(whole)
+    t = np.full(freedom.shape, NormalDist().inv_cdf((1 + level) / 2))
     change = np.ones_like(t)
     while (np.abs(change) > _CLOSE).any():
-        p = two_sided_p(t, whole)
-        change = p * np.log(p / (1 - level)) / (2 * t * _density(t, whole))
+        p = two_sided_p(t, freedom)
+        change = p * np.log(p / (1 - level)) / (2 * t * _density(t, freedom))
         t = t * np.exp(change)
-    return np.asarray(t[place].reshape(np.shape(freedom)))
+    return t
 
 
 def portable_critical_value(level: float, freedom: _Floats) -> _Floats:

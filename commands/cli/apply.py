@@ -35,9 +35,9 @@ from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from ledger.events.responses import ResponseFailureReason
-from projections.tournament.looks import prompts_so_far
 from projections.tournament.remaining import n_waiting_pairs, progress, response_counts
 from projections.tournament.state import Tournament
+from projections.tournament.waves import prompts_so_far
 
 Retry = Annotated[
     str | None,

@@ -1,6 +1,6 @@
 """`tourney gate`: whether a candidate is good enough beside a baseline, as an exit code."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final
 
 import typer
@@ -13,9 +13,10 @@ from commands.cli.shared.selection import JUDGED, WRITTEN, Selection, selecting
 from commands.cli.shared.terminal import console
 from commands.cli.shared.views import notes_of, with_source
 from commands.cli.shared.workspace import workspace
-from commands.cli.tables.table import table_of
+from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted
 from commands.judging.session import JudgingOptions
+from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.resolve import unknown
 from commands.runs.gate import run_gate
 from commands.spending.offer import SpendingOptions
@@ -82,19 +83,22 @@ def gate(
     source = read_verdicts(selection)
     _require_known(question, source.roster)
     rows = [look.row for look in gate_looks(source.state, source.judge, question)]
-    table = table_of(
+    selection.writer.write(with_source(_table(rows, question, source), source))
+    verdicts = {row.verdict for row in rows}
+    if code := _WORSE if "worse" in verdicts else _NOT_ENOUGH if "not enough" in verdicts else 0:
+        raise typer.Exit(code)
+
+
+def _table(rows: Sequence[GateRow], question: GateQuestion, source: JudgedTournament) -> Table:
+    return table_of(
         GateRow,
         rows,
         "tourney/gate@1",
-        f"{candidate} beside {baseline}",
+        f"{question.candidate} beside {question.baseline}",
         notes=(*_notes(rows), _ERRORS, *notes_of(source)),
         facts={"policy": question.policy},
         without={"why"},
     )
-    selection.writer.write(with_source(table, source))
-    verdicts = {row.verdict for row in rows}
-    if code := _WORSE if "worse" in verdicts else _NOT_ENOUGH if "not enough" in verdicts else 0:
-        raise typer.Exit(code)
 
 
 def _run(selection: Selection, question: GateQuestion, spending: SpendingOptions) -> None:

@@ -3,8 +3,9 @@
 import datetime as dt
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, NamedTuple
 
 import typer
@@ -32,6 +33,7 @@ from commands.cli.tables.plan import (
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
 from commands.decisions.recorder import (
+    MissingVerdicts,
     count_missing_responses,
     count_missing_verdicts,
     count_repeats,
@@ -41,11 +43,12 @@ from commands.entrants.generate import with_recorded_answers
 from commands.errors import ConfigurationError, counted, joined_names
 from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
-from commands.judging.cascades import advise_on_cascade
+from commands.judging.cascades import CascadeAdvice, advise_on_cascade
 from commands.judging.designs import DesignGoal, forecast_designs
 from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
+from commands.judging.stops import forecast_stops
 from commands.judging.unreadable import tell_without_gold
 from commands.reading.resolve import unknown
 from commands.runs.register import prompts_to_judge
@@ -54,10 +57,11 @@ from commands.settings.reader import read_settings
 from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.forecast import counted_sample, plan_cost, way_as_set
 from commands.spending.price_table import PricedModel, PriceTable, price_table
-from commands.spending.pricing import TokenPricing, price_book
+from commands.spending.pricing import PriceBook, Pricing, TokenPricing, price_book
 from ledger.events.money import Usage
+from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Json
+from ledger.identity import Json, PromptId
 from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of
 from projections.fold import Projection, State, fold
@@ -65,8 +69,9 @@ from projections.ratings.judge_bias.several_judges import family_of
 from projections.results.columns import KEPT, Column, Shown
 from projections.results.money import FRACTIONS
 from projections.tournament.folding import tournament_of
-from projections.tournament.looks import not_asked
 from projections.tournament.remaining import (
+    AskingRules,
+    OpenQuery,
     Repeat,
     awaited_queries,
     missing_responses,
@@ -76,8 +81,8 @@ from projections.tournament.remaining import (
     responses_to_come,
 )
 from projections.tournament.rewording import edited_answers, edited_texts, rewordings
-from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
+from projections.tournament.waves import not_asked
 
 ExitCodeOption = Annotated[
     bool, typer.Option("--exit-code", help="Exit 9 if anything remains to be done, else 0.")
@@ -161,65 +166,116 @@ def judge(
         fault = "--repeat works with none of --show-prompt, --target, --separate"
         raise ConfigurationError([fault])
     place = workspace(selection.config, selection.ledger)
-    prompts = prompts_to_judge(place.opening, place.settings, mode)
     settings, folder = place.settings, place.folder
+    prompts = prompts_to_judge(place.opening, settings, mode)
     # answers in files cost nothing, so what is asked about them is known already
     state = with_recorded_answers(
         _rehearsed(place), prompts, ConfiguredBackends(settings, folder).recorded()
     )
     chosen = chosen_judge(state, settings, JudgingOptions(mode, judge))
+    planned = _PlannedJudging(place, state, prompts, chosen, mode, counts_tokens=count_tokens)
     if show_prompt is not None:
         build = make_request_builder(settings, chosen)
         previews = preview_requests(state, show_prompt, chosen, build)
         selection.writer.write_text(requests_text(previews), requests_table(previews))
         return
-    rules = asking_rules(settings.judge)
     if repeat is not None:
         repeats = repeats_of(state, prompts, chosen)[:repeat]
         selection.writer.write(_planned_repeats(place, state, chosen, repeats))
-        if exit_code and open_repeats(state, repeats, rules):
-            raise typer.Exit(WORK_REMAINS)
+        is_open = bool(open_repeats(state, repeats, planned.rules))
+    elif target is not None or separate is not None:
+        selection.writer.write(planned.designs(DesignGoal(target, separate)))
         return
-    rows = count_missing_verdicts(state, prompts, chosen, rules)
-    queries = open_queries(state, prompts, chosen, rules)
-    counts = count_tokens and chosen.company == "anthropic"
-    sample = counted_sample(queries, make_token_counter(chosen)) if counts else ()
-    pricing = price_book(settings, folder).pricing(chosen, state, counted=sample)
-    if target is not None or separate is not None:
-        _require_two(separate or (), [entrant.entrant_id for entrant in state.roster])
-        goal = DesignGoal(target, separate)
-        selection.writer.write(
-            designs_table(forecast_designs(state, prompts, chosen, pricing, rules, goal), goal)
-        )
-        return
-    cap_usd = settings.judge.max_usd
-    cost = awaited = None
-    if isinstance(pricing, TokenPricing):
-        cost = plan_cost(state, queries, pricing, cap_usd=cap_usd)
-        later = awaited_queries(state, prompts, chosen, rules)
-        awaited = way_as_set(later, pricing) if later else None
-        _warn_of_old_prices(pricing)
-    texts = edited_texts(state, missing_responses(state, prompts))
-    answers, changed = edited_answers(state, queries, chosen), rewordings(state, queries, chosen)
-    left_out = (*not_asked(state), *outside_share(state, chosen))
-    cheap, book = chosen_judge(state, settings, JudgingOptions(mode)), price_book(settings, folder)
-    advice = advise_on_cascade(state, prompts, (cheap, chosen), partial(book.pricing, state=state))
-    selection.writer.write(
-        missing_verdicts_table(
-            rows,
-            cost,
-            changed,
-            awaited,
-            texts,
-            answers,
-            left_out,
-            [*advice] if chosen != cheap else [],
-        )
-    )
-    tell_without_gold(state, prompts, say)
-    _tell_of_kin(state, chosen)
-    if exit_code and any(row.n_queries or row.n_waiting for row in rows):
+    else:
+        selection.writer.write(planned.table())
+        tell_without_gold(state, prompts, say)
+        _tell_of_kin(state, chosen)
+        is_open = any(row.n_queries or row.n_waiting for row in planned.rows)
+    if exit_code and is_open:
         raise typer.Exit(WORK_REMAINS)
+
+
+@dataclass(frozen=True)
+class _PlannedJudging:
+    """What a judge is still to be asked."""
+
+    place: Workspace
+    state: Tournament
+    prompts: Collection[PromptId]
+    judge: JudgeSettings
+    mode: Mode
+    counts_tokens: bool
+
+    @property
+    def rules(self) -> AskingRules:
+        """The settings' rules on retries and identical responses."""
+        return asking_rules(self.place.settings.judge)
+
+    @cached_property
+    def rows(self) -> Sequence[MissingVerdicts]:
+        """What is missing, by dimension."""
+        return count_missing_verdicts(self.state, self.prompts, self.judge, self.rules)
+
+    @cached_property
+    def queries(self) -> Sequence[OpenQuery]:
+        """All that are open."""
+        return open_queries(self.state, self.prompts, self.judge, self.rules)
+
+    @cached_property
+    def awaited(self) -> Sequence[OpenQuery]:
+        """All that wait for responses."""
+        return awaited_queries(self.state, self.prompts, self.judge, self.rules)
+
+    @cached_property
+    def book(self) -> PriceBook:
+        """All prices."""
+        return price_book(self.place.settings, self.place.folder)
+
+    @cached_property
+    def pricing(self) -> Pricing:
+        """The judge's prices; its provider may have counted the tokens of some queries."""
+        counts = self.counts_tokens and self.judge.company == "anthropic"
+        sample = counted_sample(self.queries, make_token_counter(self.judge)) if counts else ()
+        return self.book.pricing(self.judge, self.state, counted=sample)
+
+    def designs(self, goal: DesignGoal) -> Table:
+        """Compare designs."""
+        _require_two(goal.separate or (), [each.entrant_id for each in self.state.roster])
+        found = forecast_designs(
+            self.state, self.prompts, self.judge, self.pricing, self.rules, goal
+        )
+        return designs_table(found, goal)
+
+    def table(self) -> Table:
+        """Return what is missing, what it costs, and what is left out."""
+        state, pricing, cost, awaited = self.state, self.pricing, None, None
+        if isinstance(pricing, TokenPricing):
+            cap_usd = self.place.settings.judge.max_usd
+            cost = plan_cost(state, self.queries, pricing, cap_usd=cap_usd)
+            awaited = way_as_set(self.awaited, pricing) if self.awaited else None
+            _warn_of_old_prices(pricing)
+        is_whole = len({*self.prompts}) == len(state.bank)  # of a pilot nothing is stopped
+        by_looks = forecast_stops(state, self.judge, pricing, self.queries, self.awaited)
+        return missing_verdicts_table(
+            self.rows,
+            cost,
+            rewordings(state, self.queries, self.judge),
+            awaited,
+            edited_texts(state, missing_responses(state, self.prompts)),
+            edited_answers(state, self.queries, self.judge),
+            (*not_asked(state, self.judge), *(by_looks if is_whole else ())),
+            self._advice(),
+        )
+
+    def _advice(self) -> Sequence[CascadeAdvice]:
+        """Advise on asking the judge on a share only, beside the mode's judge."""
+        options = JudgingOptions(self.mode)
+        cheap = chosen_judge(self.state, self.place.settings, options)
+        if cheap == self.judge:
+            return []
+        pricing_of = partial(self.book.pricing, state=self.state)
+        both = (cheap, self.judge)
+        return [*advise_on_cascade(self.state, self.prompts, both, pricing_of)]
 
 
 def _planned_repeats(

@@ -1,7 +1,7 @@
 """Use case: forecast what each design would cost, and how sure it would leave the ratings."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
 from typing import Final, NamedTuple, get_args
@@ -41,15 +41,18 @@ from projections.tournament.designs import (
     pairs_by,
     without_design,
 )
-from projections.tournament.matches import matches
+from projections.tournament.matches import Match, known_matches
 from projections.tournament.remaining import AskingRules, awaited_queries
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
+from projections.tournament.shares import asked_prompts
 from projections.tournament.state import Tournament
+from projections.tournament.waves import stops_of
 from projections.verdicts.queries import JudgeQuery
 
 _POWER: Final = 0.8  # chance that is enough
 _ROUNDING: Final = 0.01  # of what was asked for: it is met on a whole number of prompts
 _TIE: Final = 0.5
+_MOST_PRICED: Final = 2_000  # queries whose mean cost stands for all
 
 
 class DesignGoal(NamedTuple):
@@ -118,6 +121,7 @@ class _Asked:
     rubric: Rubric
     judged: Sequence[Settlement]  # pairs with a verdict
     design: PairDesign  # as the settings name it
+    _counts: dict[PairDesign, tuple[int, int]] = field(default_factory=dict)
 
     @cached_property
     def battles(self) -> Battles:
@@ -126,8 +130,8 @@ class _Asked:
 
     @cached_property
     def bank(self) -> tuple[PromptId, ...]:
-        """The prompts that can be judged on the dimension."""
-        chosen = frozenset(self.prompts)
+        """The prompts on which the judge is asked on the dimension."""
+        chosen = frozenset(asked_prompts(self.state, self.prompts, self.judge))
         return tuple(
             prompt.prompt_id
             for prompt in self.state.bank
@@ -191,23 +195,35 @@ class _Asked:
 
     def n_queries(self, design: PairDesign, n_prompts: int) -> int:
         """Return how many queries more a design asks on so many prompts, those judged included."""
-        orders = orders_by(design, self.state)
-        planned = {
-            (prompt_id, *pair, order)
-            for prompt_id, pairs in zip(self.bank, self.pairs(design), strict=True)
-            for pair in pairs
-            for order in orders(prompt_id, *pair)
-        }
-        n_wanted = len(planned) / max(1, self.n_prompts) * n_prompts
-        n_known = len(planned & self._known)
+        n_planned, n_known = self._counted(design)
+        n_wanted = n_planned / max(1, self.n_prompts) * n_prompts
         return max(0, round(self._share_asked * (n_wanted - n_known)))
+
+    def _counted(self, design: PairDesign) -> tuple[int, int]:
+        """Return how many queries a design plans on the bank, and how many of them are known."""
+        if design not in self._counts:
+            orders, known = orders_by(design, self.state), self._known
+            stops, dimension = stops_of(self.state), self.rubric.dimension
+            n_planned = n_known = 0
+            for prompt_id, pairs in zip(self.bank, self.pairs(design), strict=True):
+                for pair in pairs:
+                    if stops.last_wave and stops.leaves_out(dimension, prompt_id, pair):
+                        continue
+                    planned = orders(prompt_id, *pair)
+                    n_planned += len(planned)
+                    n_known += sum((prompt_id, *pair, order) in known for order in planned)
+            self._counts[design] = n_planned, n_known
+        return self._counts[design]
 
     def usd(self, n_queries: int) -> float | None:
         """Return what queries cost, by the mean of those that are known; None: unknown."""
-        if not self._queries:
-            return None
-        whole = self.pricing.expected_usd(self._queries)
-        return None if whole is None else whole / len(self._queries) * n_queries
+        return None if self._usd_of_one is None else self._usd_of_one * n_queries
+
+    @cached_property
+    def _usd_of_one(self) -> float | None:
+        queries = self._queries[:: max(1, len(self._queries) // _MOST_PRICED)]
+        whole = self.pricing.expected_usd(queries) if queries else None
+        return None if whole is None else whole / len(queries)
 
     @cached_property
     def _known(self) -> set[tuple[PromptId, EntrantId, EntrantId, Order]]:
@@ -221,12 +237,12 @@ class _Asked:
         }
 
     @cached_property
-    def _matches(self) -> list[tuple[bool, JudgeQuery]]:
-        """Whether the responses are identical, and the query, of each pair that has both."""
+    def _matches(self) -> list[Match]:
+        """The pairs that have both responses."""
         return [
-            (match.is_identical, match.forward)
-            for _, match in matches(self.state, self.bank, self.judge)
-            if match is not None and match.pairing.rubric == self.rubric
+            match
+            for pairing, match in known_matches(self.state, self.prompts, self.judge)
+            if match is not None and pairing.rubric == self.rubric
         ]
 
     @cached_property
@@ -234,13 +250,13 @@ class _Asked:
         """The share of pairs that a judge is asked about: identical responses may tie unasked."""
         if not self._matches or not self.rules.skip_identical:
             return 1.0
-        return sum(not is_identical for is_identical, _ in self._matches) / len(self._matches)
+        return sum(not match.is_identical for match in self._matches) / len(self._matches)
 
     @cached_property
     def _queries(self) -> list[JudgeQuery]:
         """Queries whose mean cost stands for all; without responses, as if those were long."""
-        queries = [query for _, query in self._matches]
-        return queries or [
+        found = self._matches[:: max(1, len(self._matches) // _MOST_PRICED)]
+        return [match.forward for match in found] or [
             query.asked
             for query in awaited_queries(self.state, self.bank, self.judge, self.rules)
             if self.rubric.dimension in {each.subject for each in query.every}

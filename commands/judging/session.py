@@ -218,19 +218,26 @@ def agreed_to_all(
     both = judging if generating is None else judging.with_other(generating)
     consent.require_allowed([judging, both], spending, console)
     _require_first_can_be_sent(state, task, short, generating)
+    _tell_bill(judging, most_usd, generating, console)
+    both = replace(judging, expected_usd=most_usd)
+    both = both if generating is None else both.with_other(generating)
+    consent.require_yes(both, spending, console)
+    return agreed
+
+
+def _tell_bill(
+    judging: Offer, most_usd: float | None, generating: Offer | None, console: Console
+) -> None:
+    """Tell what both steps cost; `most_usd` is what judging the longest responses costs."""
     console.tell(
         f"judging: {judging.requests}, about {dollars(judging.expected_usd)} to {dollars(most_usd)}"
         f" by the length of the responses, at worst {dollars(judging.worst_usd)}"
     )
-    both = replace(judging, expected_usd=most_usd)
     if generating is not None:
         console.tell(
             f"generating: {generating.requests}, about {dollars(generating.expected_usd)}, at worst"
             f" {dollars(generating.worst_usd)}"
         )
-        both = both.with_other(generating)
-    consent.require_yes(both, spending, console)
-    return agreed
 
 
 def _require_first_can_be_sent(

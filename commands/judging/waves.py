@@ -12,7 +12,10 @@ from commands.errors import counted, joined_names
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.ports import Tell
 from ledger.events.judging import DimensionLook
-from projections.tournament.looks import (
+from projections.tournament.matches import pairings
+from projections.tournament.remaining import n_waiting_pairs
+from projections.tournament.state import Tournament
+from projections.tournament.waves import (
     later_waves,
     looked_at,
     looks_taken,
@@ -20,9 +23,6 @@ from projections.tournament.looks import (
     open_wave,
     prompts_so_far,
 )
-from projections.tournament.matches import pairings
-from projections.tournament.remaining import n_waiting_pairs
-from projections.tournament.state import Tournament
 
 
 def in_waves(

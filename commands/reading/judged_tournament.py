@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -24,7 +23,6 @@ from ledger.store import Ledger
 from projections.battles.columns import Battles, battles_of
 from projections.fold import Projection, State, fold
 from projections.tournament.jury import settle_by_majority
-from projections.tournament.looks import not_asked, widening_of
 from projections.tournament.matches import Pairing, pairings
 from projections.tournament.settlement import (
     Compared,
@@ -33,8 +31,8 @@ from projections.tournament.settlement import (
     settle,
     settle_verdicts,
 )
-from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
+from projections.tournament.waves import not_asked, widening_of
 from projections.verdicts.policies import MAJORITY, RECORDED, Rule
 
 
@@ -164,8 +162,7 @@ class JudgedTournament:
         accounts = (
             f"{name}: {battles.account.sentence()}" for name, battles in self.columns.items()
         )
-        shares = chain.from_iterable(outside_share(self.state, judge) for judge in self.judges)
-        return (*accounts, *not_asked(self.state), *shares)
+        return (*accounts, *not_asked(self.state, *self.judges))
 
 
 class Perspective(NamedTuple):

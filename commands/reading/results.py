@@ -31,12 +31,12 @@ from projections.results.outcomes import OutcomeRow, ResponseRow
 from projections.results.ratings import FragilityRow
 from projections.tournament.bank import is_eligible
 from projections.tournament.designs import planned_orders, planned_pairs
-from projections.tournament.looks import looked_at, n_spared, stops_of
 from projections.tournament.matches import planned_responses, shown_response
 from projections.tournament.requests import Bill
 from projections.tournament.settlement import Compared
 from projections.tournament.spend import Spend, SpendKey
 from projections.tournament.state import Tournament
+from projections.tournament.waves import looked_at, n_spared, stops_of
 
 _OF_REPORT: Final = {"k_sweep": EloParameters().k_sweep, "bootstraps": 0}
 

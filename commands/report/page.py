@@ -43,10 +43,9 @@ from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
 from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
-from projections.tournament.looks import not_asked
 from projections.tournament.matches import planned_responses, response_status
-from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
+from projections.tournament.waves import not_asked
 
 _STYLE: Final = "style.css"
 _SCRIPT: Final = "script.js"
@@ -190,7 +189,7 @@ def view_of(
         ),
         ratings_of(rated),
         value_map_of(subject, rated),
-        "; ".join((account.sentence(), *not_asked(state), *outside_share(state, judge))),
+        "; ".join((account.sentence(), *not_asked(state, judge))),
         account.decided + account.tie > 0,
     )
 

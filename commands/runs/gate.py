@@ -41,9 +41,7 @@ def run_gate(
     Raises:
         As for `run_tournament`.
     """
-    if workspace.settings.judging.looks is not None:
-        why = "[judging] looks may stop the pair of the two before the gate knows: leave it out"
-        raise ConfigurationError([why])
+    _require_no_looks(workspace)
     recorder.record(workspace.opening)
     bank = tuple(prompt.prompt_id for prompt in recorder.state.bank)
     pair = frozenset(map(EntrantId, question.pair))
@@ -61,21 +59,28 @@ def run_gate(
         require_ready(judging, workspace.settings, pair, reach, console)
     requests = [Request(cell.entrant, cell.text) for cell in missing]
     options = session.agreed_to_all(recorder, judging, requests, book, console)
+    generate = partial(
+        generate_with_consent,
+        recorder,
+        make_generator=backends.generator,
+        book=book,
+        spending=options.spending,
+        console=console,
+        entrants=pair,
+    )
     before: Mapping[Dimension, GateLook] = {}
     while (wanted := _wanted(recorder.state, judging.judge, question, only)) and wanted != before:
         prompts = {prompt for look in wanted.values() for prompt in look.wanted}
-        generate_with_consent(
-            recorder,
-            prompts,
-            backends.generator,
-            book,
-            options.spending,
-            console,
-            entrants=pair,
-        )
+        generate(prompts)
         judging = plan(prompts, options, console, partial(_is_wanted, pair=pair, wanted=wanted))
         session.judge_with_consent(recorder, judging, backends, console)
         before = wanted
+
+
+def _require_no_looks(workspace: Workspace) -> None:
+    if workspace.settings.judging.looks is not None:
+        why = "[judging] looks may stop the pair of the two before the gate knows: leave it out"
+        raise ConfigurationError([why])
 
 
 def _wanted(

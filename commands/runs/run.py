@@ -35,9 +35,9 @@ from ledger.recorded import Recorded
 from ledger.storage.files import cannot_write, write_files, write_whole
 from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
-from projections.tournament.looks import prompts_so_far
 from projections.tournament.remaining import missing_responses, responses_to_come
 from projections.tournament.state import Tournament
+from projections.tournament.waves import prompts_so_far
 from projections.verdicts.policies import DEFAULT_POLICY
 
 

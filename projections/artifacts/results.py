@@ -13,9 +13,9 @@ from projections.battles.columns import Battles, battles_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import Standings, standings
 from projections.ratings.tournament import by_dimension as rated_by_dimension
-from projections.tournament.looks import widening_of
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
+from projections.tournament.waves import widening_of
 from projections.verdicts.policies import Rule
 
 

@@ -9,7 +9,7 @@ the ratings of equals vary by their covariance.
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from math import inf, sqrt
+from math import inf, log, sqrt
 from statistics import NormalDist
 from typing import Final, NamedTuple, TypeAlias
 
@@ -36,13 +36,17 @@ Spending: TypeAlias = Callable[[float], float]
 
 
 class Schedule(NamedTuple):
-    """The share of the evidence that each of all looks has, ascending to 1.
+    """The share of the evidence that each of all looks has, ascending to 1, and how they decide.
 
-    `critical` are the values of the looks before this one, as they were taken.
+    `critical` are the values of the looks before this one, as they were taken. `is_open_ended`:
+    there may be any number of looks, at any time; so each needs more evidence. `futile` is the
+    chance of a decision below which a pair is asked no more.
     """
 
     shares: Sequence[float]
     critical: Sequence[float] = ()
+    is_open_ended: bool = False
+    futile: float = 0.01
 
     @property
     def share(self) -> float:
@@ -58,7 +62,7 @@ class Contrasts(NamedTuple):
     b: NDArray[np.intp]
     error: Floats
 
-    def take(self, chosen: NDArray[np.bool_]) -> "Contrasts":
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Contrasts":
         """Select pairs."""
         return Contrasts(self.covariance, self.a[chosen], self.b[chosen], self.error[chosen])
 
@@ -85,14 +89,17 @@ def critical_values(
     Infinite where a look may spend nothing yet. `n_draws` is the number of worlds; None: as many as
     differences leave time for.
     """
-    rng, n = np.random.default_rng(_SEED), len(contrasts.covariance)
+    if schedule.is_open_ended:
+        (single,) = critical_values(contrasts, Schedule((1.0,)), n_draws=n_draws)
+        return [mixture(share, single) for share in schedule.shares]
+    n = len(contrasts.covariance)
     n_draws = n_draws or max(_FEWEST_DRAWS, min(N_DRAWS, _WORK // len(contrasts.error)))
-    root, scale = _root(contrasts.covariance), (1 / contrasts.error).astype(np.float32)
+    spread, scale = root(contrasts.covariance), (1 / contrasts.error).astype(np.float32)
     walk = np.zeros((n_draws, n), dtype=np.float32)  # of worlds where nothing was found yet
     critical, before = list[float](), 0.0
     for look, share in enumerate(schedule.shares):
-        steps = rng.standard_normal((n_draws, n), dtype=np.float32)[: len(walk)]
-        walk += np.float32(sqrt(max(0.0, share - before))) * (steps @ root)
+        steps = _steps(len(schedule.shares), n_draws, n)[look, : len(walk)]
+        walk += np.float32(sqrt(max(0.0, share - before))) * (steps @ spread)
         largest = _largest(walk, contrasts, scale) / np.float32(sqrt(share))
         if look < len(schedule.critical):
             value = schedule.critical[look]
@@ -102,6 +109,17 @@ def critical_values(
         critical.append(value)
         walk, before = walk[largest < value], share
     return critical
+
+
+def mixture(share: float, single: float) -> float:
+    """Return the |z| that equals exceed at any time at all as rarely as `single` at one time.
+
+    A normal mixture, tightest halfway: sqrt((1 + r / t) ln((1 + t / r) / a^2)) at a share t of the
+    evidence, where a is the level of `single`.
+    """
+    beyond = -2 * log(2 * _NORMAL.cdf(-single))
+    rate = 0.5 / (beyond + log(beyond) + 1)
+    return round(sqrt((1 + rate / share) * (log(1 + share / rate) + beyond)), DECIMALS)
 
 
 @lru_cache(maxsize=64)
@@ -115,7 +133,15 @@ def levels(shares: tuple[float, ...]) -> Sequence[float]:
     return [2 * _NORMAL.cdf(value) - 1 for value in critical]
 
 
-def _root(covariance: Floats) -> _Draws:
+@lru_cache(maxsize=2)  # of all looks and of a single one: worlds are the same for all pairs
+def _steps(n_looks: int, n_draws: int, n: int) -> _Draws:
+    """Draw how the evidence on n entrants grows from look to look in each world."""
+    drawn = np.random.default_rng(_SEED).standard_normal((n_looks, n_draws, n), dtype=np.float32)
+    drawn.flags.writeable = False
+    return drawn
+
+
+def root(covariance: Floats) -> _Draws:
     """Return R' with R R' the covariance, which is singular: only differences are known."""
     jitter = _JITTER * (covariance.diagonal().mean() + _JITTER)
     return np.linalg.cholesky(covariance + jitter * np.eye(len(covariance))).T.astype(np.float32)

@@ -40,9 +40,9 @@ from projections.ratings.forecast import SURE, prompts_needed
 from projections.results.ratings import GateRow, GateVerdict
 from projections.student import critical_value
 from projections.tournament.compared import FAILURES, IDENTICAL
-from projections.tournament.looks import judging_order
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
+from projections.tournament.waves import judging_order
 
 GatePolicy: TypeAlias = Literal["not-worse", "better"]
 MARGIN: Final = 30.0  # Elo points: at 30, 54 of 100 verdicts name the better
@@ -190,17 +190,33 @@ def pass_or_stop(
     candidate, baseline = (ratings.entrants.index(name) for name in question.pair)
     found = differences(ratings)
     lead, error = found.points[candidate, baseline], found.error[candidate, baseline]
-    reach = float(critical_value(level, found.freedom[candidate, baseline]) * error)
-    last = float(critical_value(levels(_ALL_LOOKS)[-1], found.freedom[candidate, baseline]) * error)
-    n_prompts = int(ratings.support.n_clusters[candidate])
-    low, high, n_judged = lead - reach, lead + reach, len(np.unique(battles.cluster))
-    why: str | None = None
+    reach, last = (
+        float(critical_value(at, found.freedom[candidate, baseline]) * error)
+        for at in (level, levels(_ALL_LOOKS)[-1])
+    )
+    bounds = _Bounds(lead - reach, lead + reach, int(ratings.support.n_clusters[candidate]))
     if np.isnan(reach):
-        low, high, n_prompts = _by_share(battles, question.pair, level)
-        why = _why_unknown(lead, has_bounds=not np.isnan(low))
+        bounds = _by_share(battles, question.pair, level)
+        bounds = bounds._replace(why=_why_unknown(lead, has_bounds=not np.isnan(bounds.low)))
     elif not battles.between(question.pair).any():
-        why = "the two never met, and are compared through others"
-    verdict = _verdict(low, high, question)
+        bounds = bounds._replace(why="the two never met, and are compared through others")
+    n_more = _more(len(np.unique(battles.cluster)), last, error, question.margin)
+    return _row(dimension, question, lead, bounds, n_more)
+
+
+class _Bounds(NamedTuple):
+    """Of the lead; on how many prompts the two are compared, and what is to be said of it."""
+
+    low: float
+    high: float
+    n_prompts: int
+    why: str | None = None
+
+
+def _row(
+    dimension: str, question: GateQuestion, lead: float, bounds: _Bounds, n_more: int | None
+) -> GateRow:
+    verdict = _verdict(bounds.low, bounds.high, question)
     # equals are never better, so that no number of prompts would show it
     is_forecast = verdict == "not enough" and question.policy == "not-worse"
     return GateRow(
@@ -208,13 +224,13 @@ def pass_or_stop(
         verdict,
         *question.pair,
         difference=known(lead),
-        low=low if isfinite(low) else None,
-        high=high if isfinite(high) else None,
+        low=bounds.low if isfinite(bounds.low) else None,
+        high=bounds.high if isfinite(bounds.high) else None,
         margin=question.margin,
-        n_prompts=n_prompts,
-        n_more_prompts=_more(n_judged, last, error, question.margin) if is_forecast else None,
+        n_prompts=bounds.n_prompts,
+        n_more_prompts=n_more if is_forecast else None,
         usd_more=None,
-        why=why,
+        why=bounds.why,
     )
 
 
@@ -223,7 +239,7 @@ def _unknown(dimension: str, question: GateQuestion, why: str) -> GateRow:
     return GateRow(dimension, "not enough", *pair, None, None, None, margin, 0, None, None, why)
 
 
-def _by_share(battles: Battles, pair: tuple[str, str], level: float) -> tuple[float, float, int]:
+def _by_share(battles: Battles, pair: tuple[str, str], level: float) -> _Bounds:
     """Return the bounds of the lead by the two's own battles, and on how many prompts they met."""
     is_first = battles.a == battles.entrants.index(pair[0])
     places = np.flatnonzero(battles.between(pair) & ~np.isnan(battles.score))
@@ -232,10 +248,10 @@ def _by_share(battles: Battles, pair: tuple[str, str], level: float) -> tuple[fl
     n_prompts = len(np.unique(clusters))
     share = estimate_ratio(RatioTerms(weight * taken, weight), clusters.tolist(), "share")
     if n_prompts < FEWEST_CLUSTERS or share.value is None:
-        return nan, nan, n_prompts
+        return _Bounds(nan, nan, n_prompts)
     z = float(critical_value(level, np.array(n_prompts - 1.0)))
     low, high = (ELO * _log_odds(bound) for bound in wilson(share.value, n_prompts, z))
-    return low, high, n_prompts
+    return _Bounds(low, high, n_prompts)
 
 
 def _log_odds(share: float) -> float:

@@ -5,16 +5,19 @@ standard errors, as |z| of the normal distribution at the chance that Student's 
 critical value of the largest of them (`boundaries`). When a pair is decided the others are tested
 again without it (step-down).
 
-A pair is futile if what is left would decide it in less than 1 % of cases under its trend so far.
+A pair is futile if what is left would decide it in less than 1 % of cases under its trend so far,
+or than 5 % in a counterbalanced tournament.
 It is asked no more, and is tested all the same, so that futility can only lower the error.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, combinations
 from math import inf, isfinite, sqrt
 from statistics import NormalDist
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,14 +29,18 @@ from ledger.events.registration import Reference, Rubric
 from ledger.identity import EntrantId, PromptId
 from projections.battles.columns import Battles, battles_of
 from projections.intervals import Floats
-from projections.ratings.boundaries import DECIMALS, Contrasts, Schedule, critical_values
+from projections.ratings.boundaries import DECIMALS, Contrasts, Schedule, critical_values, root
 from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from projections.ratings.forecast import FEWEST_PROMPTS
 from projections.tournament.bank import is_eligible
-from projections.tournament.designs import design_of
-from projections.tournament.looks import (
+from projections.tournament.designs import Orders, design_of
+from projections.tournament.settlement import by_dimension, settle_verdicts
+from projections.tournament.state import Tournament
+from projections.tournament.waves import (
     decided_pairs,
     entrant_reference,
+    has_any_looks,
     judge_reference,
     looked_at,
     looks_at,
@@ -41,11 +48,16 @@ from projections.tournament.looks import (
     n_looks_of,
     open_wave,
     prompts_so_far,
+    stops_of,
 )
-from projections.tournament.settlement import by_dimension, settle_verdicts
-from projections.tournament.state import Tournament
 
-FUTILE: Final = 0.01  # the chance of a decision below which a pair is asked no more
+_FUTILE: Final[Mapping[Orders, float]] = MappingProxyType({"both": 0.01, "counterbalanced": 0.05})
+"""The chance of a decision below which a pair is asked no more; who asks less stops sooner."""
+_N_WORLDS: Final = 1_000  # of a forecast
+_N_FORECAST_DRAWS: Final = 20_000
+_N_NUMBERS: Final = 8  # of pairs, for which critical values are simulated
+_BEYOND: Final = 1e3  # above any z
+_SEED: Final = 20260427
 _NORMAL: Final = NormalDist()
 
 
@@ -129,7 +141,8 @@ def _schedule(
     shares = [min(look.n_prompts / n_planned, share) for look in before]
     earlier = [*accumulate(shares, max)]  # a bank that shrank may have lost more of its first waves
     critical = [inf if look.critical is None else look.critical for look in before]
-    return Schedule([*earlier, share, *steps], critical)
+    futile = _FUTILE[design_of(tournament).orders]
+    return Schedule([*earlier, share, *steps], critical, has_any_looks(tournament), futile)
 
 
 class Contest(NamedTuple):
@@ -140,7 +153,11 @@ class Contest(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a look decides; `widening`: how much wider intervals are, since there are looks."""
+    """What a look decides.
+
+    `widening` is how much wider intervals are, since there are looks: the critical value of the
+    last of all looks over that of a single look.
+    """
 
     critical: float  # |z| from which a pair is decided; infinite: none can be
     decided: tuple[Contest, ...]
@@ -166,17 +183,21 @@ def look_at(
     everything = _testable(ratings, contests)
     if everything is None:
         return Look(inf, (), (), 1.0)
+    values = partial(critical_values, n_draws=n_draws)
+    as_first = values(everything.contrasts, schedule._replace(critical=()))
     tested, decided = everything, list[Contest]()
     while True:
-        later = critical_values(tested.contrasts, schedule, n_draws=n_draws)
+        is_first = tested is everything and not schedule.critical
+        later = as_first if is_first else values(tested.contrasts, schedule)
         critical, last = later[len(schedule.critical)], later[-1]
         is_decided = np.abs(tested.z) >= critical
         decided += [tested.contest(place) for place in np.flatnonzero(is_decided).tolist()]
         if is_decided.all() or not is_decided.any():
             break
         tested = tested.take(~is_decided)
-    futile = [] if is_decided.all() else _futile(tested, schedule.share, last)
-    return Look(critical, tuple(decided), tuple(futile), _widening(everything, schedule, n_draws))
+    futile = [] if is_decided.all() else _futile(tested, schedule, last)
+    (single,) = values(everything.contrasts, Schedule((1.0,)))
+    return Look(critical, tuple(decided), tuple(futile), round(as_first[-1] / single, DECIMALS))
 
 
 @dataclass(frozen=True)
@@ -213,17 +234,123 @@ def _testable(ratings: BradleyTerryRatings, contests: Iterable[Contest]) -> _Tes
     return _Tested(ratings.entrants, contrasts, np.sign(points[has_error]) * size)
 
 
-def _futile(tested: _Tested, share: float, last: float) -> list[Contest]:
+def _futile(tested: _Tested, schedule: Schedule, last: float) -> list[Contest]:
     """Return the pairs that the looks to come would hardly decide."""
+    share = schedule.share
     if share >= 1 or not isfinite(last):  # all is judged, or all was spent by a smaller bank
         return []
     trend = np.abs(tested.z) / sqrt(share)
     chance = [_NORMAL.cdf((each - last) / sqrt(1 - share)) for each in trend]
-    return [tested.contest(place) for place, each in enumerate(chance) if each < FUTILE]
+    return [tested.contest(place) for place, each in enumerate(chance) if each < schedule.futile]
 
 
-def _widening(tested: _Tested, schedule: Schedule, n_draws: int | None) -> float:
-    """Return the critical value of the last of all looks over that of a single look."""
-    schedules = (Schedule(schedule.shares, ()), Schedule((1.0,), ()))
-    looks, single = (critical_values(tested.contrasts, each, n_draws=n_draws) for each in schedules)
-    return round(looks[-1] / single[-1], DECIMALS)
+def waves_to_ask(
+    tournament: Tournament, rubric: Rubric
+) -> Mapping[AbstractSet[str], NDArray[np.intp]]:
+    """Simulate in how many of the waves to come each pair is asked on a dimension, (n_worlds,).
+
+    Pairs that are not named may be asked in all; all may where too little was judged so far.
+
+    Raises:
+        CannotRate: Strengths are too far apart to be computed.
+    """
+    bank = frozenset(prompt.prompt_id for prompt in tournament.bank)
+    settled = by_dimension(tournament, settle_verdicts(tournament, bank, looked_at(tournament)))
+    battles = battles_of(settled[rubric.dimension])
+    eligible = [each.prompt_id for each in tournament.bank if is_eligible(rubric, each)]
+    n_judged, n_planned = len(np.unique(battles.cluster[~np.isnan(battles.score)])), len(eligible)
+    if n_judged < FEWEST_PROMPTS:
+        return {}
+    n_prompts = len({*eligible}.intersection(prompts_so_far(tournament, bank)))
+    schedule = _schedule(tournament, looks_at(tournament, rubric), n_prompts, n_planned)
+    stopped = {
+        pair for dimension, pair in stops_of(tournament).last_wave if dimension == rubric.dimension
+    }
+    contests = [pair for pair in _planned(tournament) if frozenset(pair) not in stopped]
+    share = max([n_judged / n_planned, *schedule.shares[: len(schedule.critical)]])
+    return waves_asked(battles, contests, schedule, share)
+
+
+def waves_asked(
+    battles: Battles, contests: Iterable[Contest], schedule: Schedule, share: float
+) -> Mapping[AbstractSet[str], NDArray[np.intp]]:
+    """Simulate in how many of the waves to come each pair will be asked, (n_worlds,).
+
+    In each world the true differences, and the verdicts to come, are as they may be by the battles
+    so far. Then each look decides as it will; with a pair that is asked no more, the evidence on
+    the others grows as before. Pairs without an error so far are left out: each may be asked in all
+    waves.
+
+    Args:
+        battles: So far, on more prompts than the looks so far saw, or as many.
+        contests: Those that no look stopped.
+        schedule: Of the looks; the next one follows the first of the waves to come.
+        share: Of the prompts that the battles are on.
+
+    Raises:
+        CannotRate: The battles cannot be rated.
+    """
+    tested = _testable(rate(battles.by_verdicts("half"), BradleyTerryParameters()), contests)
+    if tested is None:
+        return {}
+    critical, n = _critical_by_number(tested, schedule), len(schedule.critical)
+    is_open = np.ones((_N_WORLDS, len(tested.z)), dtype=np.bool_)
+    is_tested, n_waves = is_open.copy(), np.zeros(is_open.shape, dtype=np.intp)
+    for look, z in enumerate(_paths(tested, schedule.shares[n:], share), n):
+        n_waves += is_open
+        n_before = -1
+        while n_before != (n_before := int(is_tested.sum())):  # step-down
+            is_tested &= np.abs(z) < critical[look][is_tested.sum(axis=1)][:, None]
+        last = critical[-1][is_tested.sum(axis=1)][:, None]
+        now = schedule.shares[look]
+        if now < 1:
+            missing = last - np.abs(z) / sqrt(now)
+            is_open &= is_tested & (missing < sqrt(1 - now) * -_NORMAL.inv_cdf(schedule.futile))
+    pairs = map(frozenset, map(tested.contest, range(len(tested.z))))
+    return dict(zip(pairs, n_waves.T, strict=True))
+
+
+def _critical_by_number(tested: _Tested, schedule: Schedule) -> Floats:
+    """Return the critical values, (n_looks, 1 + m), of as many pairs as are left.
+
+    Those whose difference is the clearest are decided first. Between numbers that are simulated,
+    critical values grow with the logarithm.
+    """
+    m = len(tested.z)
+    numbers = np.unique(np.geomspace(1, m, num=min(m, _N_NUMBERS)).round().astype(np.intp))
+    order = np.argsort(np.abs(tested.z))
+    found = [
+        critical_values(tested.contrasts.take(order[:number]), schedule, n_draws=_N_FORECAST_DRAWS)
+        for number in numbers
+    ]
+    every, at = np.log(np.maximum(1, np.arange(m + 1))), np.log(numbers)
+    by_look = np.minimum(np.array(found).T, _BEYOND)  # where nothing may be spent yet
+    return np.array([np.interp(every, at, values) for values in by_look])
+
+
+def _paths(tested: _Tested, shares: Sequence[float], share: float) -> Iterator[Floats]:
+    """Yield z at each share of the evidence, (n_worlds, m), as it may be given z at one share."""
+    rng, n = np.random.default_rng(_SEED), len(tested.contrasts.covariance)
+
+    def noise() -> Floats:
+        """Draw differences of equals, of variance 1."""
+        drawn = rng.standard_normal((_N_WORLDS, n)) @ root(tested.contrasts.covariance)
+        return (
+            drawn[:, tested.contrasts.a] - drawn[:, tested.contrasts.b]
+        ) / tested.contrasts.error
+
+    seen = tested.z * sqrt(share)  # as a sum, which grows with the evidence
+    trend = (seen + sqrt(share) * noise()) / share
+    after, at = np.broadcast_to(seen, trend.shape), share  # the sum at a later share
+    before, start = np.zeros_like(trend), 0.0  # of what was seen, the sum at an earlier share
+    for now in shares:
+        if now <= share:
+            left = share - start
+            spread = sqrt(max(0.0, (now - start) * (share - now) / left)) if left else 0.0
+            before = before + (now - start) * (seen - before) / (left or 1.0) + spread * noise()
+            start = now
+            yield before / sqrt(now)
+        else:
+            after = after + (now - at) * trend + sqrt(now - at) * noise()
+            at = now
+            yield after / sqrt(now)

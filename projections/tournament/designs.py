@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from ledger.events.judging import Order
 from ledger.events.registration import Entrant, Prompt
-from ledger.identity import Digest, EntrantId, PromptId, digest_of
+from ledger.identity import Digest, EntrantId, PromptId, digest_of, drawn_by
 from projections.tournament.state import Tournament
 
 EntrantPair: TypeAlias = tuple[EntrantId, EntrantId]
@@ -136,7 +136,7 @@ def orders_by(design: PairDesign, tournament: Tournament) -> OrdersOf:
 def drawn_orders(a: str, b: str, text: Digest, seed: int) -> tuple[Order, ...]:
     """Draw the orders of a pair by its names, the digest of a prompt's text, and a seed."""
     first, second = sorted((a, b))
-    place, number = divmod(int(digest_of([seed, text, first, second])[:16], 16), ONE_IN_BOTH)
+    place, number = divmod(drawn_by([seed, text, first, second]), ONE_IN_BOTH)
     if number == 0:
         return BOTH
     return ("forward",) if (place % 2 == 0) == (a == first) else ("swapped",)
@@ -247,5 +247,4 @@ def drawn_pairs(
 def _numbers(names: Sequence[str], text: str, seed: int) -> NDArray[np.uint64]:
     """Draw a number for each entrant on a prompt, whoever else competes."""
     prompt = digest_of(text)
-    digests = [digest_of([seed, prompt, name]) for name in names]
-    return np.array([int(digest[:16], 16) for digest in digests], dtype=np.uint64)
+    return np.array([drawn_by([seed, prompt, name]) for name in names], dtype=np.uint64)

@@ -34,9 +34,9 @@ from projections.tournament.designs import (
     planned_orders,
     planned_pairs,
 )
-from projections.tournament.looks import Stops, stops_of
 from projections.tournament.shares import asked_prompts
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
+from projections.tournament.waves import Stops, stops_of
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 _response_key: Final = lru_cache(maxsize=1024)(response_key)  # planned alone, then in pairings

@@ -11,15 +11,12 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Final
 
 import msgspec
 
 from ledger.events.registration import JudgeSettings
-from ledger.identity import JudgeId, PromptId, digest_of
+from ledger.identity import JudgeId, PromptId, drawn_by
 from projections.tournament.state import Tournament
-
-_DIGITS: Final = 16  # hexadecimal, of a drawn number
 
 
 @cache
@@ -52,7 +49,7 @@ def asked_prompts(
 @lru_cache(maxsize=4096)  # asked for again and again
 def _number(text: str, seed: int) -> float:
     """Draw a prompt's number, in [0, 1)."""
-    return int(digest_of(["share", seed, text])[:_DIGITS], 16) / 16.0**_DIGITS
+    return drawn_by(["share", seed, text]) / 2.0**64
 
 
 def without_shares(tournament: Tournament) -> Tournament:

@@ -38,6 +38,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "truth": truth.measure,
     "sureness": sureness.measure,
     "looks": looks.measure,
+    "false-decisions": looks.measure_errors,
     "judges": judges.measure,
     "cold": cold.measure,
     "importing": importing.measure,

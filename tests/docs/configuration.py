@@ -112,7 +112,7 @@ def _section(title: str, kind: Schema, without: Collection[str] = ()) -> str:
 
 def _type(field: Schema) -> str:
     if "anyOf" in field:
-        (field,) = (each for each in field["anyOf"] if each != {"type": "null"})
+        return " or ".join(_type(each) for each in field["anyOf"] if each != {"type": "null"})
     if "const" in field:
         return _literal(field["const"])
     if "enum" in field:

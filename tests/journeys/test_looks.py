@@ -7,6 +7,7 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
@@ -113,6 +114,17 @@ class LookedAt:
         with Ledger.read_only(self.folder / "tournament.db") as ledger:
             assert audit(ledger) == ()
             return [recorded.event for recorded in ledger.read()]
+
+    def expect_like(self, other: "LookedAt") -> None:
+        """Expect another's looks, and that no query was paid for twice; count anew."""
+        assert self.looks == other.looks
+        verdicts = Counter(
+            event.query_key for event in self.events if isinstance(event, VerdictReceived)
+        )
+        n_lost = sum(isinstance(event, JudgeQueryFailed) for event in self.events)
+        assert {*verdicts.values()} == {1}
+        assert len(self.asked()) <= len(verdicts) + n_lost
+        self.server.traffic.asked.clear()
 
     @property
     def looks(self) -> list[LookTaken]:
@@ -248,29 +260,29 @@ def test_a_pilot_and_a_second_judge_take_no_look(place: LookedAt) -> None:
 DEATHS: Final = (before(look_now), before(look_now, call=2), before(sentence_of_last_look))
 
 
-@pytest.mark.parametrize("n_kills", [2, pytest.param(33, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("n_kills", [5, pytest.param(100, marks=pytest.mark.nightly)])
 def test_killed_between_and_inside_waves_it_decides_the_same(
     place: LookedAt, tmp_path: Path, n_kills: int
 ) -> None:
     """Before a look, right after one, and at random steps; each query has one verdict."""
-    undisturbed = place.elsewhere(tmp_path / "second")
+    undisturbed = place.elsewhere(tmp_path / "undisturbed")
     assert undisturbed.tourney("run", "--yes").code == 0
     place.server.traffic.asked.clear()
     rng = random.Random(20260427)  # noqa: S311  # places, not secrets
-    deaths = [Death(rng.randint(300, 1_500)) for _ in range(n_kills)]
+    deaths = chain(DEATHS, (Death(rng.randint(300, 1_500)) for _ in count()))
 
-    for n, death in enumerate((*DEATHS, *deaths)):
-        ended = paid.command(place.folder, "run", "--yes", url=place.server.url, death=death).wait()
-        assert ended.code in ({-signal.SIGKILL} if n < len(DEATHS) else {0, -signal.SIGKILL})
-    assert place.tourney("run", "--yes").code == 0
-
-    assert place.looks == undisturbed.looks
-    verdicts = Counter(
-        event.query_key for event in place.events if isinstance(event, VerdictReceived)
-    )
-    lost = [event for event in place.events if isinstance(event, JudgeQueryFailed)]
-    assert {*verdicts.values()} == {1}
-    assert len(place.asked()) <= len(verdicts) + len(lost)
+    n_killed, killed = 0, place
+    while n_killed < n_kills:
+        death = next(deaths)
+        ended = paid.command(killed.folder, "run", "--yes", url=killed.server.url, death=death)
+        code = ended.wait().code
+        assert code in ({-signal.SIGKILL} if death in DEATHS else {0, -signal.SIGKILL})
+        n_killed += code != 0
+        if code == 0:  # it is done: another one begins
+            killed.expect_like(undisturbed)
+            killed = killed.elsewhere(tmp_path / f"after {n_killed}")
+    assert killed.tourney("run", "--yes").code == 0
+    killed.expect_like(undisturbed)
 
 
 def test_a_look_that_says_otherwise_is_found_by_replay(place: LookedAt) -> None:
@@ -335,3 +347,38 @@ def test_batches_are_sent_a_wave_at_a_time(tmp_path: Path) -> None:
     assert "look 2 of 2: " in done.err
     assert (n_by_then, len(paid.verdicts_in(folder))) == (36, 72)
     paid.require_paid_as_recorded(folder, bill)
+
+
+def test_what_looks_will_leave_to_ask_is_forecast_from_a_pilot(place: LookedAt) -> None:
+    """Too few prompts tell nothing; of twenty and more, so many queries for so many dollars."""
+    assert "in 9 of 10 cases" not in place.tourney("plan", "judge").out
+    toml = place.folder / "tournament.toml"
+    toml.write_text(toml.read_text().replace("size = 4", "size = 20"))
+    assert place.tourney("run", "--yes", "--mode", "pilot").code == 0
+
+    planned = place.tourney("plan", "judge").out
+
+    (low, high, n) = re.findall(r"leave (\d+) to (\d+) of (\d+) queries to ask, \$", planned)[0]
+    assert int(n) == (N_PROMPTS - 20) * 3 * 2
+    assert int(low) <= int(high) < int(n)
+
+
+def test_a_comparison_of_designs_owes_nothing_that_looks_stopped(place: LookedAt) -> None:
+    """On the prompts there are, all pairs ask no query more: the rest was spared."""
+    assert place.tourney("run", "--yes").code == 0
+    assert len(place.asked()) < N_QUERIES
+
+    compared = json.loads(place.tourney("plan", "judge", "--target", "25", "--json").out)
+
+    rows = {(row["design"], row["n_prompts"]): row["n_queries"] for row in compared["rows"]}
+    assert rows["all pairs", N_PROMPTS] == 0
+
+
+def test_any_number_of_looks_is_taken_after_twenty_prompts_each(place: LookedAt) -> None:
+    """Of 36 prompts there are two waves; each look is replayed."""
+    place.configure('looks = "any"')
+
+    assert place.tourney("run", "--yes").code == 0
+
+    assert [len(look.prompts) for look in place.looks] == [18, 18]
+    assert "0 differences" in place.tourney("replay").out

@@ -10,10 +10,9 @@ from commands.cli.shared.views import show, view_of
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
-from projections.tournament.looks import not_asked
 from projections.tournament.remaining import progress
 from projections.tournament.settlement import account_of
-from projections.tournament.shares import outside_share
+from projections.tournament.waves import not_asked
 from projections.verdicts.policies import MAJORITY, RECORDED
 
 
@@ -30,5 +29,4 @@ def _progress(source: JudgedTournament) -> Table:
     if source.rule != RECORDED:
         accounts = ((name, account_of(group)) for name, group in source.settlements.items())
         found = replace(found, accounts=tuple(accounts))
-    left_out = (*not_asked(source.state), *outside_share(source.state, source.judge))
-    return progress_table(found, source.judge, left_out)
+    return progress_table(found, source.judge, not_asked(source.state, source.judge))

@@ -7,9 +7,9 @@ import pytest
 from commands.reading.results import NOTHING_SPARED, Spared, spared_by_looks
 from ledger.identity import Dimension, JudgeId
 from projections.tournament.designs import planned_orders
-from projections.tournament.looks import open_wave
 from projections.tournament.requests import Bill
 from projections.tournament.spend import SpendKey
+from projections.tournament.waves import open_wave
 from tests.support.builders.events import judge, known
 from tests.support.builders.waves import bank, look, opening
 

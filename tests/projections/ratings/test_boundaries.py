@@ -15,6 +15,7 @@ from projections.ratings.boundaries import (
     Spending,
     critical_values,
     late,
+    mixture,
     steady,
 )
 from tests.support.builders.looks import FOUR_LOOKS
@@ -52,6 +53,20 @@ def integrated(shares: Sequence[float], spend: Callable[[float], float]) -> list
         critical.append(float(edge) / sqrt(share))
         density, before = np.where(np.abs(grid) < edge, density, 0.0), share
     return critical
+
+
+def test_any_number_of_looks_needs_more_evidence_at_each() -> None:
+    """By the normal mixture; at any number of times equals exceed it as rarely as 1.96 at one."""
+    found = critical_values(PAIR, Schedule((0.05, 0.5, 1.0), is_open_ended=True), n_draws=N_DRAWS)
+
+    assert found == pytest.approx([mixture(share, 1.96) for share in (0.05, 0.5, 1.0)], abs=0.03)
+    assert found[0] > found[1]
+    assert min(found) > 2.7
+    rng = np.random.default_rng(7)
+    sums = rng.standard_normal((4_000, 400)).cumsum(axis=1)
+    shares = np.arange(1, 401) / 400
+    beyond = np.array([mixture(share, 1.96) for share in shares])
+    assert (np.abs(sums) / np.sqrt(400 * shares) >= beyond).any(axis=1).mean() <= 0.05
 
 
 def test_what_is_checked_against_are_published_critical_values() -> None:

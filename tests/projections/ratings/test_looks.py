@@ -24,8 +24,10 @@ from projections.ratings.looks import (
     decides_alike,
     look_at,
     look_now,
+    waves_asked,
+    waves_to_ask,
 )
-from projections.tournament.looks import entrant_reference, judge_reference, open_wave
+from projections.tournament.waves import entrant_reference, judge_reference, open_wave
 from tests.support.builders.battles import in_columns
 from tests.support.builders.events import prompt, responses, rubric
 from tests.support.builders.looks import (
@@ -36,7 +38,9 @@ from tests.support.builders.looks import (
     covered,
     decided_in_full,
     equals,
-    false_share,
+    false_share_of_stopped,
+    false_shares,
+    forecast_dollars,
     looked_at,
     simulated,
     spared,
@@ -289,6 +293,36 @@ def test_with_a_baseline_only_pairs_with_it_are_tested() -> None:
     assert of_all.critical != found.critical
 
 
+def test_any_number_of_looks_takes_one_after_every_twenty_prompts() -> None:
+    """Each by a critical value that holds at any time, and intervals are so much wider."""
+    of_two, of_any = (judged(cup(design=design), ZOE_WINS) for design in ({}, {"looks": "any"}))
+
+    (planned,), (found,) = (look_now(after(*events)).dimensions for events in (of_two, of_any))
+
+    assert (look_now(after(*of_any)).n_looks, found.n_prompts) == (4, 20)
+    assert found.critical is not None
+    assert planned.critical is not None
+    assert found.critical > planned.critical > 2
+    assert found.widening > 1.3 > planned.widening
+
+
+def test_what_looks_will_ask_is_forecast_of_pairs_that_none_stopped() -> None:
+    """Where zoe wins all, only the other pair may be asked in both waves; few verdicts: nothing."""
+    events = judged(cup(), ZOE_WINS)
+    few = after(*judged(opening(bank(12), n_looks=2, entrants=FOUR[:3]), ZOE_WINS))
+
+    early = waves_to_ask(after(*events), after(*events).dimensions[0])
+    later = after(*events, look_now(after(*events)))
+    late = waves_to_ask(later, later.dimensions[0])
+
+    assert {*early} == {
+        frozenset(pair) for pair in (("zoe", "amy"), ("zoe", "kim"), ("amy", "kim"))
+    }
+    assert {*early[frozenset(("zoe", "amy"))]} == {1}
+    assert {*late} <= {frozenset(("amy", "kim"))}
+    assert not waves_to_ask(few, few.dimensions[0])
+
+
 def test_a_dimension_without_verdicts_has_no_look() -> None:
     """Where its prompts lack a gold answer, or all replies were unreadable."""
     rubrics = [rubric(), rubric("style", needs_gold=False)]
@@ -336,7 +370,7 @@ def test_a_bank_that_grew_after_the_last_look_is_looked_at_once_more() -> None:
 
 def test_a_few_tournaments_of_equals_are_decided_by_no_look() -> None:
     """Of twelve at most two; the long run is in `data/coverage.md`."""
-    assert false_share(equals(4), 12, stops_futile=False) <= 2 / 12
+    assert max(false_shares(equals(4), 12)) <= 2 / 12
 
 
 @pytest.mark.nightly
@@ -355,10 +389,25 @@ def test_equals_are_rarely_called_different(
     strengths: Floats, *, stops_futile: bool, least: float
 ) -> None:
     """In at most 6 % of 1,000 tournaments, and without futility about as often as is allowed."""
-    share = false_share(strengths, 1_000 if len(strengths) == 4 else 300, stops_futile=stops_futile)
+    n = 1_000 if len(strengths) == 4 else 300
+    share = (
+        false_share_of_stopped(strengths, n) if stops_futile else false_shares(strengths, n).looks
+    )
 
     print(len(strengths), stops_futile, share)  # noqa: T201  # a figure to be read
     assert least - 0.01 <= share <= 0.06
+
+
+def test_what_looks_will_ask_is_forecast_from_a_pilot() -> None:
+    """Nine of ten intervals are to hold; the long run is in `data/coverage.md`."""
+    assert forecast_dollars(4, 200, 5).holds >= 0.6
+
+
+def test_a_forecast_names_no_pair_without_an_error() -> None:
+    """All ties: nothing is known of any difference."""
+    battles = in_columns([("a", "b", 0.5, prompt) for prompt in range(30)])
+
+    assert not waves_asked(battles, all_pairs(battles), Schedule(FOUR_LOOKS), 0.5)
 
 
 @pytest.mark.nightly

@@ -17,13 +17,13 @@ from ledger.events.registration import (
     TournamentOpened,
 )
 from ledger.events.registry import Event
-from projections.tournament.looks import (
+from projections.tournament.state import Tournament
+from projections.tournament.waves import (
     entrant_reference,
     judge_reference,
     open_wave,
     prompts_so_far,
 )
-from projections.tournament.state import Tournament
 from tests.support.builders.events import entrant, opened, prompt, rubric
 from tests.support.builders.worlds import everything
 
@@ -64,7 +64,7 @@ def opening(
         told=told,
     )
     assert isinstance(first, TournamentOpened)
-    judging = {"looks": n_looks, **(design or {})}
+    judging: dict[str, object] = {"looks": n_looks, **(design or {})}
     configured = {"judging": judging, "pilot": None, **(sections or {})}
     return replace(first, configuration=json.dumps(configured)), *others
 

@@ -14,18 +14,19 @@ from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
 from ledger.identity import PromptId
 from projections.tournament.bank import recorded_pilot
-from projections.tournament.looks import (
+from projections.tournament.matches import pairings, planned_responses
+from projections.tournament.remaining import n_waiting_pairs, progress
+from projections.tournament.state import Tournament
+from projections.tournament.waves import (
     judging_order,
     looks_at,
     n_spared,
     not_asked,
     open_wave,
     prompts_so_far,
+    waves_to_come,
     widening_of,
 )
-from projections.tournament.matches import pairings, planned_responses
-from projections.tournament.remaining import n_waiting_pairs, progress
-from projections.tournament.state import Tournament
 from tests.support.builders.events import (
     entrant,
     instructions,
@@ -139,6 +140,14 @@ def test_a_bank_that_grows_leaves_the_waves_taken_as_they_were() -> None:
     assert seen.isdisjoint(open_wave(after_two))
     assert open_wave(after(*four)) == ()
     assert {*open_wave(after_four)} == {f"p{n}" for n in range(8, 20)}
+
+
+def test_the_waves_to_come_are_those_that_are_judged() -> None:
+    """As long as nothing changes; without looks there are none."""
+    events = opening(bank(10), n_looks=4)
+
+    assert waves_to_come(after(*events)) == [{*wave} for wave in waves(events)]
+    assert waves_to_come(after(*opening(bank(10), design={"looks": None}))) == []
 
 
 def test_more_looks_divide_what_is_left() -> None:

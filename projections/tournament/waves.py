@@ -11,26 +11,42 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import ceil, inf
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from ledger.events.judging import DimensionLook, LookTaken, PairOfEntrants
 from ledger.events.registration import Entrant, JudgeSettings, Reference, Rubric
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
 from projections.tournament.bank import first_samples, is_eligible, recorded_pilot, recorded_samples
 from projections.tournament.designs import EntrantPair, not_planned, planned_pairs
+from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
+
+_IN_A_WAVE: Final = 20  # prompts, at least, where there are many looks
+_MOST_WAVES: Final = 25
 
 
 @cache
-def recorded_looks(configuration: str) -> int | None:
+def recorded_looks(configuration: str) -> int | Literal["any"] | None:
     """Return the number of looks of a recorded configuration; None: there are none."""
-    n_looks: int | None = json.loads(configuration).get("judging", {}).get("looks")
+    n_looks: int | Literal["any"] | None = json.loads(configuration).get("judging", {}).get("looks")
     return n_looks
 
 
+def has_any_looks(tournament: Tournament) -> bool:
+    """Say whether the newest opening leaves the number of looks open."""
+    opening = tournament.opening
+    return opening is not None and recorded_looks(opening.configuration) == "any"
+
+
 def n_looks_of(tournament: Tournament) -> int | None:
-    """Return how many looks the newest opening plans; None: there are none."""
-    return recorded_looks(tournament.opening.configuration) if tournament.opening else None
+    """Return how many looks the newest opening plans, for its bank; None: there are none."""
+    looks = recorded_looks(tournament.opening.configuration) if tournament.opening else None
+    return n_small_waves(len(tournament.bank)) if looks == "any" else looks
+
+
+def n_small_waves(n_prompts: int) -> int:
+    """Return in how many waves prompts are judged that are looked at often."""
+    return min(_MOST_WAVES, ceil(n_prompts / _IN_A_WAVE))
 
 
 def looked_at(tournament: Tournament) -> JudgeSettings:
@@ -158,6 +174,17 @@ def later_waves(tournament: Tournament) -> tuple[PromptId, ...]:
     return tuple(prompt for samples in _to_come(tournament).later for prompt in samples)
 
 
+def waves_to_come(tournament: Tournament) -> Sequence[Collection[PromptId]]:
+    """Return the prompts of each wave that was not looked at yet, as looks are planned today."""
+    now, later = _to_come(tournament)
+    n_more = (n_looks_of(tournament) or 1) - len(looks_taken(tournament)) - 1
+    waves = [now]
+    while later:
+        n_next = ceil(len(later) / max(1, n_more))
+        waves, later, n_more = [*waves, later[:n_next]], later[n_next:], n_more - 1
+    return [{prompt for samples in wave for prompt in samples} for wave in waves if wave]
+
+
 class _ToCome(NamedTuple):
     """The prompts that were not looked at yet, each with all its samples."""
 
@@ -212,9 +239,10 @@ def widening_of(tournament: Tournament, judge: JudgeSettings, dimension: Dimensi
     return max((look.widening for look in looks), default=1.0)
 
 
-def not_asked(tournament: Tournament) -> tuple[str, ...]:
-    """Return sentences on the pairs that the design leaves out, and on what looks stopped."""
-    return (*not_planned(tournament), *_said_of_looks(tournament))
+def not_asked(tournament: Tournament, *judges: JudgeSettings) -> tuple[str, ...]:
+    """Return sentences on what the design, the looks and the shares of judges leave out."""
+    shares = (sentence for judge in judges for sentence in outside_share(tournament, judge))
+    return (*not_planned(tournament), *_said_of_looks(tournament), *shares)
 
 
 def n_spared(tournament: Tournament) -> int:

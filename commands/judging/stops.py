@@ -1,0 +1,127 @@
+"""Use case: forecast how many queries looks will leave to ask, and what those cost."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commands.spending.offer import dollars
+from commands.spending.pricing import Pricing
+from ledger.events.registration import JudgeSettings, Rubric
+from ledger.identity import PromptId
+from projections.battles.columns import CannotRate
+from projections.intervals import Floats
+from projections.ratings.looks import waves_to_ask
+from projections.tournament.matches import known_matches
+from projections.tournament.remaining import OpenQuery
+from projections.tournament.state import Tournament
+from projections.tournament.waves import looked_at, n_looks_of, waves_to_come
+
+_ENDS: Final = (0.05, 0.95)  # of an interval of 90 %
+_MOST_PRICED: Final = 2_000  # queries whose mean cost stands for those whose length is unknown
+_SEED: Final = 20260427
+
+
+def forecast_stops(
+    state: Tournament,
+    judge: JudgeSettings,
+    pricing: Pricing,
+    queries: Sequence[OpenQuery],
+    awaited: Sequence[OpenQuery],
+) -> Iterator[str]:
+    """Yield a sentence on each dimension with verdicts enough, if looks are planned.
+
+    Args:
+        state: The tournament.
+        judge: Who is asked.
+        pricing: Its prices.
+        queries: All that are open.
+        awaited: All that wait for responses, whose length is not known.
+    """
+    if n_looks_of(state) is None or judge != looked_at(state):
+        return
+    for rubric in state.dimensions:
+        known, unknown = (
+            [each for each in those if each.subject == rubric.dimension]
+            for those in (queries, awaited)
+        )
+        try:
+            n_waves = waves_to_ask(state, rubric)
+        except CannotRate:  # then there is nothing to forecast by
+            continue
+        if n_waves and (known or unknown):
+            n_known, n_unknown = (_n_asked(state, each, n_waves) for each in (known, unknown))
+            usd = pricing.expected_usd([each.asked for each in known])
+            more = _mean_cost(state, judge, rubric, pricing).of(n_unknown, unknown)
+            low, high = np.quantile(n_known + n_unknown, _ENDS).round().astype(int)
+            amount = ""
+            if usd is not None and more is not None:
+                amount = _amount(n_known * (usd / max(1, len(known))) + more)
+            yield (
+                f"{rubric.dimension}: in 9 of 10 cases the looks leave {low:,} to {high:,} of"
+                f" {len(known) + len(unknown):,} queries to ask{amount}"
+            )
+
+
+def _amount(usd: Floats) -> str:
+    low, high = np.quantile(usd, _ENDS)
+    return f", {dollars(float(low))} to {dollars(float(high))}"
+
+
+def _n_asked(
+    state: Tournament,
+    queries: Sequence[OpenQuery],
+    n_waves: Mapping[AbstractSet[str], NDArray[np.intp]],
+) -> Floats:
+    """Return how many of some queries are asked in each world."""
+    waves = enumerate(waves_to_come(state))
+    wave_of = {prompt: number for number, prompts in waves for prompt in prompts}
+    pairings = (query.match.pairing for query in queries)
+    counts = Counter((each.entrants, wave_of.get(each.prompt.prompt_id, 0)) for each in pairings)
+    asked = np.zeros(len(next(iter(n_waves.values()))))
+    for (pair, wave), n in counts.items():
+        asked += n * (n_waves[pair] > wave) if pair in n_waves else n
+    return asked
+
+
+class _MeanCost(NamedTuple):
+    """What a query costs on average, and by how much prompts differ in that."""
+
+    usd: float | None
+    spread: float  # their standard deviation, as a share of the mean
+    n_prompts: int  # with known responses
+
+    def of(self, n_asked: Floats, queries: Sequence[OpenQuery]) -> Floats | None:
+        """Return what queries cost in each world whose responses are not known."""
+        if not queries:
+            return np.zeros_like(n_asked)
+        if self.usd is None:
+            return None
+        n_more = len({query.match.pairing.prompt.prompt_id for query in queries})
+        error = self.spread * np.sqrt(1 / self.n_prompts + 1 / n_more)
+        noise = np.random.default_rng(_SEED).standard_normal(len(n_asked))
+        return np.asarray(n_asked * self.usd * np.maximum(0.0, 1 + error * noise))
+
+
+def _mean_cost(
+    state: Tournament, judge: JudgeSettings, rubric: Rubric, pricing: Pricing
+) -> _MeanCost:
+    bank = [prompt.prompt_id for prompt in state.bank]
+    found = [
+        match
+        for pairing, match in known_matches(state, bank, judge)
+        if match is not None and pairing.rubric == rubric
+    ]
+    by_prompt: dict[PromptId, list[float]] = {}
+    for match in found[:: -(-len(found) // _MOST_PRICED) or 1]:
+        usd = pricing.expected_usd([match.forward])
+        if usd is None:
+            return _MeanCost(None, 0.0, 0)
+        by_prompt.setdefault(match.pairing.prompt.prompt_id, []).append(usd)
+    means = np.array([np.mean(costs) for costs in by_prompt.values()])
+    if not means.any():
+        return _MeanCost(0.0, 0.0, max(1, len(means)))
+    return _MeanCost(float(means.mean()), float(means.std() / means.mean()), len(means))
