@@ -218,9 +218,10 @@ def agreed_to_all(
     both = judging if generating is None else judging.with_other(generating)
     consent.require_allowed([judging, both], spending, console)
     _require_first_can_be_sent(state, task, short, generating)
+    least, most = dollars(judging.expected_usd), dollars(most_usd)
+    about = least if least == most else f"{least} to {most} by the length of the responses"
     console.tell(
-        f"judging: {judging.requests}, about {dollars(judging.expected_usd)} to {dollars(most_usd)}"
-        f" by the length of the responses, at worst {dollars(judging.worst_usd)}"
+        f"judging: {judging.requests}, about {about}, at worst {dollars(judging.worst_usd)}"
     )
     both = replace(judging, expected_usd=most_usd)
     if generating is not None:

@@ -45,7 +45,7 @@ from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
 from projections.tournament.looks import not_asked
 from projections.tournament.matches import planned_responses, response_status
-from projections.tournament.shares import outside_share
+from projections.tournament.shares import outside_share, stronger_judges
 from projections.tournament.state import Tournament
 
 _STYLE: Final = "style.css"
@@ -187,6 +187,7 @@ def view_of(
             n_prompts=int(prompts_met(rated.comparisons.by_verdicts("half")).max(initial=0)),
             drops_ties=terms.elo.ties == "drop",
             failed=failed,
+            stronger=stronger_judges(state, judge),
         ),
         ratings_of(rated),
         value_map_of(subject, rated),

@@ -55,6 +55,16 @@ def _number(text: str, seed: int) -> float:
     return int(digest_of(["share", seed, text])[:_DIGITS], 16) / 16.0**_DIGITS
 
 
+def stronger_judges(tournament: Tournament, judge: JudgeSettings) -> tuple[JudgeId, ...]:
+    """Return the other judges that gave verdicts and have a share: each may correct this one."""
+    heard = {given.event.judge for given in tournament.verdicts.values()}
+    return tuple(
+        other.judge_id
+        for other in tournament.panel
+        if other != judge and other.judge_id in heard and share_of(tournament, other) is not None
+    )
+
+
 def without_shares(tournament: Tournament) -> Tournament:
     """Return a tournament where every judge is asked on all prompts, whatever the settings say."""
     opening = tournament.opening
