@@ -167,7 +167,7 @@ def caveats_of(
         n_prompts: On which some entrant was compared, the most of all.
         drops_ties: Whether Elo does.
         failed: How many responses of each entrant failed, of those of which some did.
-        stronger: Judges that were asked on a share of the prompts, to correct this one.
+        stronger: Judges that have a share of the prompts, to correct this one.
     """
     return (
         *_on_evidence(account, n_prompts, failed),
@@ -218,7 +218,7 @@ def _on_ties(account: Account, *, drops_ties: bool) -> Iterator[str]:
 
 def _on_cascade(judge: str, stronger: str) -> str:
     return (
-        f"{stronger} judged a share of the prompts, but this page rates by {judge} alone:"
+        f"{stronger} has a share of the prompts, but this page rates by {judge} alone:"
         f" `tourney project bt --truth {stronger}` rates by both."
     )
 
