@@ -88,13 +88,14 @@ def gate_looks(
     """
     bank = frozenset(prompt.prompt_id for prompt in tournament.bank)
     order, same_texts = judging_order(tournament), tournament.same_texts
+    design = design_of(tournament)
     groups = by_dimension(tournament, settle_verdicts(tournament, bank, judge))
     for dimension, group in groups.items():
         own = [each for each in group if {each.entrant_a, each.entrant_b} == {*question.pair}]
         # others' battles on the same prompts may be judged later, and would change an early look
         row, first_wanted = look_in_turn(dimension, battles_of(own or group), order, question)
-        if not own:
-            row = row._replace(why=_never_meeting(row.why, design_of(tournament)))
+        if not own and (design.baseline or design.sparse):
+            row = row._replace(why=_never_meeting(row.why, design))
         texts = {same_texts[prompt_id] for prompt_id in first_wanted}
         wanted = (PromptId(str(each)) for each, text in same_texts.items() if text in texts)
         yield GateLook(_told_more(row, tournament, own), tuple(wanted))
@@ -111,11 +112,9 @@ def _told_more(row: GateRow, tournament: Tournament, own: Sequence[Settlement]) 
     return row._replace(why=why, usd_more=usd_more)
 
 
-def _never_meeting(why: str | None, design: PairDesign) -> str | None:
+def _never_meeting(why: str | None, design: PairDesign) -> str:
     """Add which setting leaves the pairs of the two out, so that nobody waits for them."""
-    key = "sparse" if design.sparse is not None else "baseline" if design.baseline else None
-    if key is None:
-        return why
+    key = "sparse" if design.sparse else "baseline"
     told = f"[judging] {key} plans no pair of the two, so `tourney gate --run` asks none"
     return told if why is None else f"{why}; {told}"
 
