@@ -25,6 +25,12 @@ def log_run(tracker: Tracker, run: TrackedRun) -> str:
     try:
         return log(client, run)
     except (failure_of(client), OSError) as error:
+        if tracker == "mlflow" and not client.is_tracking_uri_set():
+            why = f"it cannot log to {client.get_tracking_uri()}, where it logs if nothing is said"
+            remedy = (
+                "set MLFLOW_TRACKING_URI, for instance to http://localhost:5000 (`mlflow server`)"
+            )
+            raise ConfigurationError([f"mlflow: {why}; {remedy}"]) from error
         raise ConfigurationError([f"{tracker}: {first_line(error)}"]) from error
 
 

@@ -26,6 +26,9 @@ from commands.settings.version import VERSION
 from ledger.errors import TourneyError
 
 INTERRUPTED: Final = 130  # as a shell says of a process that was ended by Ctrl-C
+_KEPT: Final = (
+    "interrupted: everything recorded so far is kept; run the same command again to continue"
+)
 _FOLDING: Final = frozenset(
     {"project", "battle", "report", "view", "replay", "verify"}
 )  # commands that only read
@@ -150,11 +153,11 @@ def main() -> None:
         command_line(words)(prog_name="tourney")
     except SystemExit as done:  # typer makes one of Ctrl-C, without a word
         if done.code == INTERRUPTED:
-            _say(
-                "interrupted: everything recorded so far is kept;"
-                " run the same command again to continue"
-            )
+            _say(_KEPT)
         raise
+    except KeyboardInterrupt:  # before typer runs: while the command is imported
+        _say(_KEPT)
+        sys.exit(INTERRUPTED)
     except TourneyError as error:
         if "--debug" in sys.argv:
             raise

@@ -164,7 +164,7 @@ def _prompts(csv: Path | None) -> Sequence[Mapping[str, object]]:
         return FIRST_PROMPTS
     table = read_prompts(options.or_standard_input(csv), open_parquet)
     if table.unused:
-        say(f"unused columns of {csv}: {', '.join(table.unused)}")
+        say(f"unused columns of {csv}: {', '.join(table.unused)} (--from-answers reads answers)")
     return table.prompts
 
 
@@ -176,10 +176,13 @@ def _tell_of_answers(folder: Path, answers: AnswersTable) -> None:
         say(f"no answers: {fault}")
     if answers.labelled is None:
         say(f"{counted(len(answers.entrants), 'entrant')}: {', '.join(answers.entrants)}")
-        say(f"if one of them is no system, remove its table from {folder / SETTINGS}")
+        say(f"if one of these columns holds no answers, remove its table from {folder / SETTINGS}")
         if answers.n_empty:
-            empty = counted(answers.n_empty, "empty cell is", "empty cells are")
-            say(f"{empty} read as an answer that says nothing, and judged; no row is a gap")
+            empty = counted(answers.n_empty, "empty cell counts", "empty cells count")
+            say(
+                f"{empty} as an answer without a text, which is judged. Where a system gave no"
+                " answer, put its answers into a file of its own, without that row."
+            )
         return
     pairs = answers.labelled
     n_pairs, n_votes = counted(len(pairs.pairs), "pair"), counted(len(pairs.votes), "vote")

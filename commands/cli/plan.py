@@ -110,7 +110,8 @@ def generate(
     missing = missing_responses(state, prompts)
     requests = [Request(cell.entrant, cell.text) for cell in responses_to_come(state, prompts)]
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
-    writer.write(missing_responses_table(rows, costs, edited_texts(state, missing)))
+    edited, spared = edited_texts(state, missing), not_asked(state)
+    writer.write(missing_responses_table(rows, costs, edited, spared))
     tell_unanswered(place, say)
     if exit_code and any(row.n_responses for row in rows):
         raise typer.Exit(WORK_REMAINS)

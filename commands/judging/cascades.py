@@ -43,20 +43,29 @@ class CascadeAdvice(NamedTuple):
         found = self.forecast
         if found is None:
             return f"{self.dimension}: no forecast of a `share` for {self.strong}: {self.why}"
+        return f"{self.dimension}: {self._advice(found)}. {self._evidence(found)}"
+
+    def _advice(self, found: CascadeForecast) -> str:
+        if found.gain is None:
+            return f"set no share: {self.cheap} alone costs a third of {self.strong} or more"
+        change = f"{abs(found.gain):.0%} {'lower' if found.gain >= 0 else 'higher'}"
+        alone = f"than by {self.strong} alone for the same money, a third of its full cost"
+        if found.is_worth_it:
+            share = f"set share = {found.share:.2f} for {self.strong}"
+            return f"{share}: standard errors are {change} {alone}"
+        share = f"ask {self.strong} alone, without a share: with share = {found.share:.2f}"
+        return (
+            f"{share} standard errors are {change} {alone}; a second judge is worth it from"
+            f" {LEAST_GAIN:.0%} lower on"
+        )
+
+    def _evidence(self, found: CascadeForecast) -> str:
         on = f"{counted(found.n_pairs, 'pair')} of {counted(found.n_prompts, 'prompt')}"
-        said = (
-            f"{self.dimension}: outcomes by {self.cheap} and {self.strong} correlate by rho ="
-            f" {found.correlation:.2f} (on {on}), what each prompt says of the ratings by"
+        return (
+            f"Outcomes by {self.cheap} and {self.strong} correlate by rho ="
+            f" {found.correlation:.2f} ({on}); what each prompt says of the ratings, by"
             f" {found.prompt_correlation:.2f}"
         )
-        if found.gain is None:
-            return f"{said}. No `share`: {self.cheap} alone costs a third of {self.strong} or more"
-        alone = f"than {self.strong} alone has for the same money, a third of its full cost"
-        gain = f"standard errors {abs(found.gain):.0%} {'lower' if found.gain >= 0 else 'higher'}"
-        if found.is_worth_it:
-            return f"{said}. With share = {found.share:.2f}: {gain} {alone}"
-        advice = f"Advised against: share = {found.share:.2f} would have {gain} {alone}, and"
-        return f"{said}. {advice} {LEAST_GAIN:.0%} are worth a second judge"
 
 
 def advise_on_cascade(

@@ -229,9 +229,10 @@ def _tell_bill(
     judging: Offer, most_usd: float | None, generating: Offer | None, console: Console
 ) -> None:
     """Tell what both steps cost; `most_usd` is what judging the longest responses costs."""
+    least, most = dollars(judging.expected_usd), dollars(most_usd)
+    about = least if least == most else f"{least} to {most} by the length of the responses"
     console.tell(
-        f"judging: {judging.requests}, about {dollars(judging.expected_usd)} to {dollars(most_usd)}"
-        f" by the length of the responses, at worst {dollars(judging.worst_usd)}"
+        f"judging: {judging.requests}, about {about}, at worst {dollars(judging.worst_usd)}"
     )
     if generating is not None:
         console.tell(

@@ -155,6 +155,7 @@ def caveats_of(
     n_prompts: int,
     drops_ties: bool,
     failed: Mapping[str, int],
+    stronger: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return what a reader must know before believing the finding, the gravest first.
 
@@ -166,12 +167,14 @@ def caveats_of(
         n_prompts: On which some entrant was compared, the most of all.
         drops_ties: Whether Elo does.
         failed: How many responses of each entrant failed, of those of which some did.
+        stronger: Judges that have a share of the prompts, to correct this one.
     """
     return (
         *_on_evidence(account, n_prompts, failed),
         *_on_fragility(board, fragile),
         *_on_ties(account, drops_ties=drops_ties),
         *(_on_judge(judge) if account.n_judged else ()),
+        *(_on_cascade(judge.judge_id, each) for each in stronger),
     )
 
 
@@ -211,6 +214,13 @@ def _on_ties(account: Account, *, drops_ties: bool) -> Iterator[str]:
         share = percent(account.tie / n_rated)
         elo = ", and left out of Elo" if drops_ties else ""
         yield f"{share} of the decided and tied pairs are ties: half a win for each side{elo}."
+
+
+def _on_cascade(judge: str, stronger: str) -> str:
+    return (
+        f"{stronger} has a share of the prompts, but this page rates by {judge} alone:"
+        f" `tourney project bt --truth {stronger}` rates by both."
+    )
 
 
 def _on_judge(judge: JudgeSettings) -> Iterator[str]:

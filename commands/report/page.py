@@ -44,6 +44,7 @@ from projections.ratings.elo.rate import prompts_met
 from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
 from projections.tournament.matches import planned_responses, response_status
+from projections.tournament.shares import stronger_judges
 from projections.tournament.state import Tournament
 from projections.tournament.waves import not_asked
 
@@ -186,6 +187,7 @@ def view_of(
             n_prompts=int(prompts_met(rated.comparisons.by_verdicts("half")).max(initial=0)),
             drops_ties=terms.elo.ties == "drop",
             failed=failed,
+            stronger=stronger_judges(state, judge),
         ),
         ratings_of(rated),
         value_map_of(subject, rated),

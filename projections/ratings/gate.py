@@ -40,6 +40,7 @@ from projections.ratings.forecast import SURE, prompts_needed
 from projections.results.ratings import GateRow, GateVerdict
 from projections.student import critical_value
 from projections.tournament.compared import FAILURES, IDENTICAL
+from projections.tournament.designs import PairDesign, design_of
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
 from projections.tournament.waves import judging_order
@@ -87,11 +88,14 @@ def gate_looks(
     """
     bank = frozenset(prompt.prompt_id for prompt in tournament.bank)
     order, same_texts = judging_order(tournament), tournament.same_texts
+    design = design_of(tournament)
     groups = by_dimension(tournament, settle_verdicts(tournament, bank, judge))
     for dimension, group in groups.items():
         own = [each for each in group if {each.entrant_a, each.entrant_b} == {*question.pair}]
         # others' battles on the same prompts may be judged later, and would change an early look
         row, first_wanted = look_in_turn(dimension, battles_of(own or group), order, question)
+        if not own and (design.baseline or design.sparse):
+            row = row._replace(why=_never_meeting(row.why, design))
         texts = {same_texts[prompt_id] for prompt_id in first_wanted}
         wanted = (PromptId(str(each)) for each, text in same_texts.items() if text in texts)
         yield GateLook(_told_more(row, tournament, own), tuple(wanted))
@@ -106,6 +110,13 @@ def _told_more(row: GateRow, tournament: Tournament, own: Sequence[Settlement]) 
     if row.n_more_prompts is not None and (usd := _usd_a_prompt(tournament, own)) is not None:
         usd_more = usd * row.n_more_prompts
     return row._replace(why=why, usd_more=usd_more)
+
+
+def _never_meeting(why: str | None, design: PairDesign) -> str:
+    """Add which setting leaves the pairs of the two out, so that nobody waits for them."""
+    key = "sparse" if design.sparse else "baseline"
+    told = f"[judging] {key} plans no pair of the two, so `tourney gate --run` asks none"
+    return told if why is None else f"{why}; {told}"
 
 
 def _usd_a_prompt(tournament: Tournament, own: Iterable[Settlement]) -> float | None:

@@ -52,6 +52,12 @@ def _number(text: str, seed: int) -> float:
     return drawn_by(["share", seed, text]) / 2.0**64
 
 
+def stronger_judges(tournament: Tournament, judge: JudgeSettings) -> tuple[JudgeId, ...]:
+    """Return the other judges that have a share of the prompts: each may correct this one."""
+    others = (other for other in tournament.panel if other.judge_id != judge.judge_id)
+    return tuple(each.judge_id for each in others if share_of(tournament, each) is not None)
+
+
 def without_shares(tournament: Tournament) -> Tournament:
     """Return a tournament where every judge is asked on all prompts, whatever the settings say."""
     opening = tournament.opening

@@ -270,7 +270,7 @@ def _said_of_looks(tournament: Tournament) -> Iterator[str]:
     if n_looks is None:
         return
     if not looks_taken(tournament):
-        yield f"{n_looks} looks are planned, none is taken yet: pairs may be stopped before the end"
+        yield f"{n_looks} looks are planned, none is taken yet: they may spare responses"
         return
     stops, pairs = stops_of(tournament), planned_pairs(tournament)
     planned = {frozenset(pair) for those in pairs.values() for pair in those}
@@ -279,8 +279,8 @@ def _said_of_looks(tournament: Tournament) -> Iterator[str]:
         decided = planned & decided_pairs(tournament, rubric)
         stopped = {pair for dimension, pair in stops.last_wave if dimension == rubric.dimension}
         yield (
-            f"{rubric.dimension}: {n_taken} of {max(n_taken, n_looks)} looks taken: of"
-            f" {len(planned)} pairs {len(decided)} are decided and"
+            f"{rubric.dimension}: {n_taken} of {max(n_taken, n_looks)} looks taken:"
+            f" {len(decided)} of {len(planned)} pairs decided,"
             f" {len(planned & stopped - decided)} futile;"
-            f" {_n_spared(tournament, rubric, stops, pairs)} comparisons are spared"
+            f" {_n_spared(tournament, rubric, stops, pairs)} comparisons spared"
         )

@@ -68,6 +68,7 @@ def test_a_share_is_judged_grown_and_corrects_the_cheap_judge(judged: Path) -> N
     found = said(judged, "project", "bt", "--truth", "strict")
     shown = " ".join(launch(judged, "project", "bt", "--truth", "strict").stdout.split())
     progress = launch(judged, "status", "--judge", "strict").stdout
+    summary = launch(judged, "report", "--format", "md").stdout
 
     assert 0 < small < everything
     assert "share = 0.3: strict is asked on" in planned
@@ -84,6 +85,9 @@ def test_a_share_is_judged_grown_and_corrects_the_cheap_judge(judged: Path) -> N
     assert "share = 0.6: strict is asked on" in shown
     assert "WARNING: factuality: the" not in shown
     assert " + 0 pending" in progress
+    assert "rates by reference alone: `tourney project bt --truth strict` rates by both" in (
+        summary.replace("\\", "")
+    )
     assert "the others are not planned for it" in " ".join(progress.split())
 
 

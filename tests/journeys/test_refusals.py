@@ -57,6 +57,30 @@ def with_an_adapter_of_other_weights(folder: Path) -> None:
     file.write_bytes(content.replace(b"layers.4.", b"layers.3."))
 
 
+INTERRUPTED_WHILE_IMPORTING = """
+import os, signal, sys
+
+class Stop:
+    def find_spec(self, name, *_):
+        if name == "commands.cli.run":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Stop())
+from commands.cli.app import main
+main()
+"""
+
+
+def test_ctrl_c_in_the_first_moment_is_no_traceback() -> None:
+    """The command is still being imported: nothing is lost, and nothing is to be reported."""
+    words = [sys.executable, "-c", INTERRUPTED_WHILE_IMPORTING, "run"]
+
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 130
+    assert done.stderr.startswith("interrupted: everything recorded so far is kept")
+
+
 CASES = {
     "unknown key": Case(
         replaced("tournament.toml", "permutations = 500", "permutation = 500"),

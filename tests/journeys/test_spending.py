@@ -1,5 +1,6 @@
 """Money on the command line: what it would cost, what it did, and by which prices."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -382,6 +383,17 @@ def test_one_question_tells_the_bill_of_all_steps(all_paid: Path, fake: FakeOpen
     assert f"judging: 4 requests to {MODEL}, about $0.0" in done.stderr
     assert f"generating: 4 requests to {MODEL}, about $0.0" in done.stderr
     assert len(fake.traffic.asked) >= 8
+
+
+def test_a_bill_that_no_length_changes_is_one_amount(all_paid: Path) -> None:
+    """Where what a judge reads costs nothing, "from $1 to $1" would be a riddle."""
+    free_to_read = PRICES.replace("input = 2.0", "input = 0.0")
+    (all_paid / "prices.toml").write_text(free_to_read, encoding="utf-8")
+
+    done = launch(all_paid, "run", "--yes", "--max-usd", "1")
+
+    (judging,) = (line for line in done.stderr.splitlines() if line.startswith("judging: "))
+    assert re.fullmatch(r"judging: 4 requests to \S+, about \$[\d.]+, at worst \$[\d.]+", judging)
 
 
 def test_judging_before_generating_says_what_is_missing(all_paid: Path, fake: FakeOpenAI) -> None:

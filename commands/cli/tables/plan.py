@@ -112,6 +112,7 @@ def missing_responses_table(
     rows: Iterable[MissingResponses],
     costs: Sequence[EndpointCost] = (),
     edited: Sequence[PromptId] = (),
+    not_planned: Sequence[str] = (),
 ) -> Table:
     """Return a row for each entrant: its missing responses; notes tell the cost of endpoints.
 
@@ -119,6 +120,7 @@ def missing_responses_table(
         rows: What is missing.
         costs: Of endpoint entrants.
         edited: The prompts whose text changed since they were answered.
+        not_planned: Sentences on what the design or looks spare.
     """
     rows = tuple(rows)
     total = sum(row.n_responses for row in rows)
@@ -129,6 +131,7 @@ def missing_responses_table(
         "Missing responses",
         notes=(
             f"{total} responses are missing" if total else "nothing remains to be generated",
+            *not_planned,
             *_edited_notes(edited),
             *endpoint_notes(costs),
         ),

@@ -158,7 +158,8 @@ def _unpacking(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
-        raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
+        why = getattr(error, "strerror", None) or error
+        raise ConfigurationError([f"{path}: cannot be read: {why}"]) from error
 
 
 def columns_of(

@@ -1,6 +1,7 @@
 """Trackers of experiments: a client of its own logs a run, or says in one line why not."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,23 @@ def test_weights_and_biases_has_ratings_and_report(
         assert folder.is_relative_to(tmp_path)
         (report,) = (folder / "media" / "html").iterdir()
         assert report.read_text() == RUN.files["report.html"]
+
+    in_child(log)
+
+
+def test_mlflow_without_a_place_says_how_to_name_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own words are about a registry of models, which nobody asked for."""
+    pytest.importorskip("mlflow")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    if find_spec("sqlalchemy") is not None:
+        pytest.skip("the whole of MLflow logs to a file of its own")
+
+    def log() -> None:
+        with pytest.raises(ConfigurationError, match="set MLFLOW_TRACKING_URI, for instance to"):
+            log_run("mlflow", RUN)
 
     in_child(log)
 

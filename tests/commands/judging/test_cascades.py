@@ -61,10 +61,10 @@ def test_judges_that_agree_are_worth_a_cascade() -> None:
 
     assert found.forecast is not None
     assert found.forecast.share == pytest.approx(1 / 3 - 0.01)
-    assert "factuality: outcomes by cheap and strong correlate by rho = 0." in found.sentence
-    assert "(on 72 pairs of 24 prompts), what each prompt says of the ratings by" in found.sentence
-    assert "With share = 0.32: standard errors" in found.sentence
-    assert "lower than strong alone has for the same money" in found.sentence
+    assert "factuality: set share = 0.32 for strong: standard errors are " in found.sentence
+    assert "lower than by strong alone for the same money" in found.sentence
+    assert "Outcomes by cheap and strong correlate by rho = 0." in found.sentence
+    assert "(72 pairs of 24 prompts); what each prompt says of the ratings, by" in found.sentence
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_others_are_advised_against_one(alike: float, cheap: float, how: str) ->
     """They agree too little, or the cheap one costs too much."""
     (found,) = advice(judged(alike), cheap)
 
-    assert "Advised against: share = " in found.sentence
-    assert f"% {how} than strong alone" in found.sentence
-    assert "15% are worth a second judge" in found.sentence
+    assert "factuality: ask strong alone, without a share: with share = " in found.sentence
+    assert f"% {how} than by strong alone" in found.sentence
+    assert "a second judge is worth it from 15% lower on" in found.sentence
 
 
 def test_verdicts_outside_the_share_count_here() -> None:
@@ -103,7 +103,7 @@ def test_no_saving_in_sight_is_no_advice(cheap: float | None, strong: float | No
     """Jurors of about one price are no cascade, unless the settings say so."""
     assert advice(judged(0.95), cheap, strong) == []
     (found,) = advice(judged(0.95, share=0.5), cheap, strong)
-    assert "No `share`: cheap alone costs a third" in found.sentence or "price" in found.sentence
+    assert "set no share: cheap alone costs a third" in found.sentence or "price" in found.sentence
 
 
 def test_what_cannot_be_rated_is_not_forecast() -> None:

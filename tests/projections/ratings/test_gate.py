@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 
 import msgspec
 import numpy as np
@@ -18,9 +19,10 @@ from projections.intervals import Floats
 from projections.ratings.bradley_terry.rate import rate_points
 from projections.ratings.gate import GateLook, GatePolicy, GateQuestion, gate_looks, look_in_turn
 from projections.results.ratings import GateRow
+from projections.tournament.designs import planned_pairs
 from tests.support.builders.battles import draw_tournaments
 from tests.support.builders.events import entrant, known, opened, prompt
-from tests.support.builders.worlds import history
+from tests.support.builders.worlds import history, with_judging
 
 PRICE = Price(input=3.0, output=15.0, cache_write_5m=0, cache_write_1h=0, cache_read=0, table="own")
 _PILOT = 100  # prompts
@@ -235,6 +237,23 @@ def test_two_that_never_met_are_compared_through_a_third() -> None:
 
     assert row.why == "the two never met, and are compared through others"
     assert row.low is not None
+
+
+@pytest.mark.parametrize(
+    ("design", "key"), [('{"baseline": "old"}', "baseline"), ('{"sparse": 2}', "sparse")]
+)
+def test_a_design_by_which_the_two_never_meet_is_named(design: str, key: str) -> None:
+    """Else `gate --run` asks nothing, and nobody knows why."""
+    opening = opened(
+        prompts=[prompt("p1")], entrants=[entrant(name) for name in ("old", "new", "other")]
+    )
+    tournament = known(*with_judging(opening, design))
+    met = {frozenset(pair) for pair in planned_pairs(tournament)[PromptId("p1")]}
+    apart = next(pair for pair in combinations(("new", "other", "old"), 2) if {*pair} not in met)
+
+    (look,) = gate_looks(tournament, tournament.panel[0], GateQuestion(*apart))
+
+    assert f"[judging] {key} plans no pair of the two" in str(look.row.why)
 
 
 def of_a_tournament(*fates: Outcome | FailureReason, price: Price | None = PRICE) -> GateLook:

@@ -22,7 +22,7 @@ from ledger.events.registry import Event
 from ledger.identity import Digest, Dimension
 from projections.event_consistency import ConsistencyCheck
 from projections.tournament.estimate import asked_queries, token_model
-from projections.tournament.looks import judge_reference
+from projections.tournament.waves import judge_reference
 from projections.tournament.matches import keys_of
 from projections.tournament.remaining import (
     ANY_QUESTION,

@@ -20,6 +20,7 @@ from projections.tournament.shares import (
     asked_prompts,
     outside_share,
     share_of,
+    stronger_judges,
     without_shares,
 )
 from projections.tournament.state import Tournament
@@ -160,3 +161,11 @@ def test_judges_are_compared_on_the_prompts_that_both_are_asked_on() -> None:
     }
 
     assert (found["agreement"].value, found["agreement"].n) == (1.0, len(drawn(tournament)))
+
+
+def test_a_judge_with_a_share_may_correct_the_others() -> None:
+    """Itself it corrects not, and without a share a judge is one more of the panel."""
+    state, plain = known(*cascade(0.3, questions(4))), known(*cascade(None, questions(4)))
+
+    assert stronger_judges(state, CHEAP) == ("strong",)
+    assert stronger_judges(state, STRONG) == stronger_judges(plain, CHEAP) == ()

@@ -203,13 +203,10 @@ def test_a_stopped_pair_is_asked_on_the_waves_until_then() -> None:
     assert sorted(n_asked.values()) == [2, 4, 8, 8, 8, 8]
     assert n_spared(state) == 10
     assert not_asked(state) == (
-        (
-            "factuality: 2 of 4 looks taken: of 6 pairs 1 are decided and 1 futile;"
-            " 10 comparisons are spared"
-        ),
+        ("factuality: 2 of 4 looks taken: 1 of 6 pairs decided, 1 futile; 10 comparisons spared"),
     )
     assert not_asked(after(*events)) == (
-        "4 looks are planned, none is taken yet: pairs may be stopped before the end",
+        "4 looks are planned, none is taken yet: they may spare responses",
     )
 
 
@@ -311,8 +308,8 @@ def test_entrants_that_left_are_not_counted() -> None:
     left = reopened([*events, first], opening(entrants=FOUR[1:]))
     star = reopened([*events, first], opening(design={"baseline": "zoe"}))
 
-    assert "of 3 pairs 1 are decided and 0 futile; 6 comparisons are spared" in not_asked(left)[0]
-    assert "of 3 pairs 1 are decided and 0 futile; 6 comparisons are spared" in not_asked(star)[1]
+    assert "1 of 3 pairs decided, 0 futile; 6 comparisons spared" in not_asked(left)[0]
+    assert "1 of 3 pairs decided, 0 futile; 6 comparisons spared" in not_asked(star)[1]
 
 
 def test_what_was_decided_of_other_recorded_answers_does_not_hold() -> None:
