@@ -22,7 +22,6 @@ from ledger.events.registry import Event
 from ledger.identity import Digest, Dimension
 from projections.event_consistency import ConsistencyCheck
 from projections.tournament.estimate import asked_queries, token_model
-from projections.tournament.waves import judge_reference
 from projections.tournament.matches import keys_of
 from projections.tournament.remaining import (
     ANY_QUESTION,
@@ -38,6 +37,7 @@ from projections.tournament.remaining import (
 from projections.tournament.rewording import Rewording, edited_answers, rewordings
 from projections.tournament.settlement import settle
 from projections.tournament.state import Tournament
+from projections.tournament.waves import judge_reference
 from projections.verdicts.queries import VERDICT_SCHEMA
 from tests.support.builders.events import NOON, STREAM, judge, known, opened, prompt, rubric
 from tests.support.builders.worlds import answered, everything
