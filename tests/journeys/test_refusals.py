@@ -65,6 +65,7 @@ class Stop:
         if name == "commands.cli.run":
             os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what runs in the background
 sys.meta_path.insert(0, Stop())
 from commands.cli.app import main
 main()

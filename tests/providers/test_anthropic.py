@@ -21,7 +21,7 @@ WRONG: dict[str, dict[str, object]] = {
     "`temperature`": {"temperature": 0.0},
     "`$.max_tokens`": {"max_tokens": None},
     "messages.0: text content blocks": {"messages": [{"role": "user", "content": ""}]},
-    "`array` of length 1": {"messages": []},
+    "`array` of length >= 1": {"messages": []},
     "Expected `array`": {"system": 5},
     "'additionalProperties'": {
         "output_config": {

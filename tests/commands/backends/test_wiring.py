@@ -58,7 +58,9 @@ from commands.ports import GenerationTask
 from commands.spending.billing import NO_BILLING
 from tests.support.builders.events import entrant, key
 from tests.support.builders.commands import settings
-chosen = settings(judge={{"provider": "endpoint", "base_url": "http://127.0.0.1:9/v1"}})
+place = {{"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
+served = [{{"id": name, "loader": "endpoint", **place}} for name in ("base", "other")]
+chosen = settings(judge={{"provider": "endpoint", **place}}, entrants=served)
 backends = ConfiguredBackends(chosen, Path())
 inference = make_inference_factory(chosen)(entrant())
 def generate(**fields):
