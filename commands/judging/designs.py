@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commands.errors import counted, joined_names
+from commands.spending.forecast import PRICED_OF_ALL, evenly_spaced
 from commands.spending.offer import dollars
 from commands.spending.pricing import Pricing
 from ledger.events.judging import Order
@@ -52,7 +53,6 @@ from projections.verdicts.queries import JudgeQuery
 _POWER: Final = 0.8  # chance that is enough
 _ROUNDING: Final = 0.01  # of what was asked for: it is met on a whole number of prompts
 _TIE: Final = 0.5
-_MOST_PRICED: Final = 2_000  # queries whose mean cost stands for all
 
 
 class DesignGoal(NamedTuple):
@@ -221,9 +221,9 @@ class _Asked:
 
     @cached_property
     def _usd_of_one(self) -> float | None:
-        queries = self._queries[:: max(1, len(self._queries) // _MOST_PRICED)]
+        queries = evenly_spaced(self._queries, PRICED_OF_ALL)
         whole = self.pricing.expected_usd(queries) if queries else None
-        return None if whole is None else whole / len(queries)
+        return None if whole is None else whole / sum(query.n_verdicts for query in queries)
 
     @cached_property
     def _known(self) -> set[tuple[PromptId, EntrantId, EntrantId, Order]]:
@@ -255,7 +255,7 @@ class _Asked:
     @cached_property
     def _queries(self) -> list[JudgeQuery]:
         """Queries whose mean cost stands for all; without responses, as if those were long."""
-        found = self._matches[:: max(1, len(self._matches) // _MOST_PRICED)]
+        found = evenly_spaced(self._matches, PRICED_OF_ALL)
         return [match.forward for match in found] or [
             query.asked
             for query in awaited_queries(self.state, self.bank, self.judge, self.rules)

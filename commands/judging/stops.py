@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commands.spending.forecast import PRICED_OF_ALL, evenly_spaced
 from commands.spending.offer import dollars
 from commands.spending.pricing import Pricing
 from ledger.events.registration import JudgeSettings, Rubric
@@ -21,7 +22,6 @@ from projections.tournament.state import Tournament
 from projections.tournament.waves import looked_at, n_looks_of, waves_to_come
 
 _ENDS: Final = (0.05, 0.95)  # of an interval of 90 %
-_MOST_PRICED: Final = 2_000  # queries whose mean cost stands for those whose length is unknown
 _SEED: Final = 20260427
 
 
@@ -45,8 +45,7 @@ def forecast_stops(
         return
     for rubric in state.dimensions:
         known, unknown = (
-            [each for each in those if each.subject == rubric.dimension]
-            for those in (queries, awaited)
+            [request for request in those if _on(rubric, request)] for those in (queries, awaited)
         )
         try:
             n_waves = waves_to_ask(state, rubric)
@@ -54,16 +53,21 @@ def forecast_stops(
             continue
         if n_waves and (known or unknown):
             n_known, n_unknown = (_n_asked(state, each, n_waves) for each in (known, unknown))
-            usd = pricing.expected_usd([each.asked for each in known])
+            usd = pricing.expected_usd([request.asked for request in known])
             more = _mean_cost(state, judge, rubric, pricing).of(n_unknown, unknown)
             low, high = np.quantile(n_known + n_unknown, _ENDS).round().astype(int)
             amount = ""
             if usd is not None and more is not None:
-                amount = _amount(n_known * (usd / max(1, len(known))) + more)
+                n_priced = sum(len(request.every) for request in known)
+                amount = _amount(n_known * (usd / max(1, n_priced)) + more)
             yield (
                 f"{rubric.dimension}: in 9 of 10 cases the looks leave {low:,} to {high:,} of"
                 f" {len(known) + len(unknown):,} queries to ask{amount}"
             )
+
+
+def _on(rubric: Rubric, request: OpenQuery) -> bool:
+    return any(each.subject == rubric.dimension for each in request.every)
 
 
 def _amount(usd: Floats) -> str:
@@ -116,11 +120,12 @@ def _mean_cost(
         if match is not None and pairing.rubric == rubric
     ]
     by_prompt: dict[PromptId, list[float]] = {}
-    for match in found[:: -(-len(found) // _MOST_PRICED) or 1]:
+    for match in evenly_spaced(found, PRICED_OF_ALL):
         usd = pricing.expected_usd([match.forward])
         if usd is None:
             return _MeanCost(None, 0.0, 0)
-        by_prompt.setdefault(match.pairing.prompt.prompt_id, []).append(usd)
+        costs = by_prompt.setdefault(match.pairing.prompt.prompt_id, [])
+        costs.append(usd / match.forward.n_verdicts)
     means = np.array([np.mean(costs) for costs in by_prompt.values()])
     if not means.any():
         return _MeanCost(0.0, 0.0, max(1, len(means)))

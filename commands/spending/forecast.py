@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from commands.ports import TokenCounter
 from commands.settings.schema import CacheTtl
@@ -16,6 +16,9 @@ from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
 COUNTED_OF_EACH: Final = 8  # queries of a dimension, at most
+PRICED_OF_ALL: Final = 2_000  # queries whose mean cost stands for all, at most
+
+Item = TypeVar("Item")
 
 
 class Tokens(NamedTuple):
@@ -105,10 +108,15 @@ def counted_sample(
     """Have the provider count the tokens of a few queries per dimension, evenly spaced."""
     chosen: dict[Digest, JudgeQuery] = {}
     for group in _by_dimension(queries).values():
-        step = -(-len(group) // COUNTED_OF_EACH)
-        chosen.update({query.asked.query_key: query.asked for query in group[::step]})
+        sample = evenly_spaced(group, COUNTED_OF_EACH)
+        chosen.update({query.asked.query_key: query.asked for query in sample})
     counts = counter.count(list(chosen.values()))
     return tuple(CountedQuery(chosen[key], n_input) for key, n_input in counts.items())
+
+
+def evenly_spaced(items: Sequence[Item], n_most: int) -> Sequence[Item]:
+    """Return so many items at most, from the first on in equal steps."""
+    return items[:: -(-len(items) // n_most) or 1]
 
 
 def _by_dimension(queries: Sequence[Unanswered]) -> dict[Dimension, list[Unanswered]]:

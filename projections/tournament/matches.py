@@ -39,6 +39,7 @@ from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, 
 from projections.tournament.waves import Stops, stops_of
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
+_WHAT_WORDS_IT: Final = attrgetter("rubric", "prompt", "planned")
 _response_key: Final = lru_cache(maxsize=1024)(response_key)  # planned alone, then in pairings
 
 
@@ -387,9 +388,6 @@ def matches(
             a, b = shown(pairing.a), shown(pairing.b)
             keys = on_record.get(pairing.names) if on_record else None
             yield pairing, _match(pairing, wording, a, b, keys)
-
-
-_WHAT_WORDS_IT: Final = attrgetter("rubric", "prompt", "planned")
 
 
 def _match(

@@ -156,10 +156,10 @@ def edited_answers(
     if tournament.opening is None:
         return {}
     earlier, told = _earlier_prompts(tournament), tournament.opening.instructions
+    planned = _asked_together(judge, tournament.dimensions)
     counts: Counter[PromptId] = Counter()
     for query in (each for request in queries for each in request.every):
         match, prompt = query.match, query.match.pairing.prompt
-        planned = _asked_together(judge, tournament.dimensions)
         wording = _Wording(judge, told, match.pairing.rubric, planned)
         formers = (each for each in earlier[prompt.prompt_id] if each.text == prompt.text)
         keys = (wording.key(match, query.asked.order, each) for each in formers)

@@ -206,8 +206,11 @@ def wording_of(
     told = judge.told(instructions)
     together = planned if judge.is_together and len(planned) > 1 else ()
     rubrics = together or (rubric,)
-    system = system_text_together(told, together) if together else ""
-    system = system or system_text(told, rubric, judge.protocol)
+    system = (
+        system_text_together(told, together)
+        if together
+        else system_text(told, rubric, judge.protocol)
+    )
     gold = prompt.gold_answer if any(each.needs_gold for each in rubrics) else None
     stretches = ["<<< question ", f"\n{prompt.text}\n>>> end of question "]
     if gold is not None:

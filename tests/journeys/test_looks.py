@@ -150,7 +150,11 @@ def _say(body: Json) -> Said:
     number = re.findall(r"Question (\d+)", text)[0]
     luck = random.Random(f"{sorted((a, b))} {number}").gauss(0, 1)  # noqa: S311  # no secret
     lead = STRENGTHS[a] - STRENGTHS[b] + (luck if a < b else -luck)
-    return Said(f"VERDICT: {'A' if lead > 0 else 'B'}")
+    verdict = "A" if lead > 0 else "B"
+    if "Under the name of each dimension" in text:
+        together = {name: {"reasoning": "", "verdict": verdict} for name in ("quality", "style")}
+        return Said(json.dumps(together))
+    return Said(f"VERDICT: {verdict}")
 
 
 @pytest.fixture
@@ -362,6 +366,26 @@ def test_what_looks_will_leave_to_ask_is_forecast_from_a_pilot(place: LookedAt) 
     (low, high, n) = re.findall(r"leave (\d+) to (\d+) of (\d+) queries to ask, \$", planned)[0]
     assert int(n) == (N_PROMPTS - 20) * 3 * 2
     assert int(low) <= int(high) < int(n)
+
+
+def test_dimensions_asked_together_are_forecast_each_with_its_part_of_the_price(
+    place: LookedAt,
+) -> None:
+    """Of two dimensions each pays half of a request."""
+    place.configure(f"looks = {N_LOOKS}\ntogether = true")
+    toml = place.folder / "tournament.toml"
+    style = '[[rubrics]]\ndimension = "style"\npath = "quality.md"\n\n[judge]'
+    text = toml.read_text().replace("size = 4", "size = 20").replace("[judge]", style)
+    toml.write_text(text)
+    assert place.tourney("run", "--yes", "--mode", "pilot").code == 0
+
+    planned = place.tourney("plan", "judge").out
+
+    forecasts = re.findall(r"(\w+): in .* to (\d+) of (\d+) queries to ask, .* to (\S+)", planned)
+    assert [(name, int(n)) for name, _, n, _ in forecasts] == [("quality", 96), ("style", 96)]
+    (spent,) = re.findall(r"\$(\S+) spent", planned)
+    for _, n_most, _, usd in forecasts:
+        assert float(usd[1:]) / int(n_most) == pytest.approx(float(spent) / (2 * 120), rel=0.1)
 
 
 def test_a_comparison_of_designs_owes_nothing_that_looks_stopped(place: LookedAt) -> None:
