@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from commands.evaluating.samples import Inference
     from commands.reading.views import Rows, SetView, TournamentView
     from ledger.store import Ledger
+    from projections.battles.selection import Where
 
 __all__ = [
     "BiasRow",
@@ -101,6 +102,7 @@ def read(
     as_of: int | str | datetime | None = None,
     judge: str | None = None,
     dimension: str | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
     policy: str | None = None,
     parser: str | None = None,
 ) -> "TournamentView":
@@ -112,6 +114,8 @@ def read(
         as_of: The last position to read, or a time: a datetime, or text in ISO 8601.
         judge: Whose verdicts count; None: the first judge that has any.
         dimension: Only this dimension.
+        where: Only prompts with this value, or one of these, by column, such as
+            {"category": "math"}.
         policy: How verdicts become outcomes; None: the recorded policy.
         parser: Parse the stored replies again with this parser.
 
@@ -128,7 +132,7 @@ def read(
     with Ledger.read_only(path) as opened:
         stream = stream_named(opened, tournament, str)
         until = _last_position(opened, as_of)
-    return TournamentView(path, stream, until, Perspective(judge, dimension, rule))
+    return TournamentView(path, stream, until, Perspective(judge, dimension, rule, _kept(where)))
 
 
 def read_set(
@@ -154,12 +158,17 @@ def read_set(
     from commands.reading.views import SetView
     from ledger.store import Ledger
 
-    kept = {
+    with Ledger.read_only(Path(ledger)) as opened:
+        last = _last_position(opened, as_of)
+        return SetView(imported_set(opened, name, last, _kept(where), str))
+
+
+def _kept(where: Mapping[str, str | Sequence[str]] | None) -> "Where":
+    """Return by column the values that are kept."""
+    return {
         column: [values] if isinstance(values, str) else values
         for column, values in (where or {}).items()
     }
-    with Ledger.read_only(Path(ledger)) as opened:
-        return SetView(imported_set(opened, name, _last_position(opened, as_of), kept, str))
 
 
 def _last_position(opened: "Ledger", as_of: int | str | datetime | None) -> int:

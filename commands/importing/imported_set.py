@@ -97,8 +97,7 @@ class SelectedSet:
         """A sentence on which of the battles these are; none if they are all."""
         if not self.where:
             return ()
-        columns = (f"{name}={' or '.join(sorted(kept))}" for name, kept in self.where.items())
-        return (f"{self.name}: only battles of {', '.join(columns)}.",)
+        return (f"{self.name}: only battles of {spelt(self.where)}.",)
 
     @property
     def judged(self) -> str:
@@ -153,41 +152,45 @@ def imported_set(
     read = with_unread(battles.events, unread)
     if not where:
         return SelectedSet(name, read, as_of)
-    _require_known(name, where, values_of(read), spelling("where"))
+    require_known(name, "battle", where, values_of(read), spelling("where"))
     events = tuple(battles_where(read, where))
     if not events:
         raise ConfigurationError([f"{spelling('where')}: no battle of {name!r} has all of these"])
     return SelectedSet(name, events, as_of, where)
 
 
-def _require_known(
-    name: str, where: Where, known: Mapping[str, Sequence[str]], option: str
+def spelt(where: Where) -> str:
+    """Return a selection in words, as category=code or math."""
+    return ", ".join(f"{name}={' or '.join(sorted(kept))}" for name, kept in where.items())
+
+
+def require_known(
+    name: str, what: str, where: Where, known: Mapping[str, Sequence[str]], option: str
 ) -> None:
-    """Require that a set has the columns, and the values in them.
+    """Require that a set or a tournament has the columns, and the values in them.
 
     Raises:
         ConfigurationError: It does not; the error lists what there is.
     """
+
+    def unknown(column: str, value: str) -> str | None:
+        if column not in known:
+            there_are = "; ".join(f"{each}: {shortened(values)}" for each, values in known.items())
+            return f"{name!r} has no column {column!r}; it has {there_are}"
+        if value in known[column]:
+            return None
+        close = get_close_matches(value, known[column], n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else f"it has {shortened(known[column])}"
+        return f"{name!r} has no such {what}; {hint}"
+
     faults = [
         f"{option} {column}={value}: {why}"
         for column, kept in where.items()
         for value in kept
-        if (why := _unknown(name, column, value, known))
+        if (why := unknown(column, value))
     ]
     if faults:
         raise ConfigurationError(faults)
-
-
-def _unknown(name: str, column: str, value: str, known: Mapping[str, Sequence[str]]) -> str | None:
-    """Return what a set has instead of a column or of a value; None if it has that."""
-    if column not in known:
-        there_are = "; ".join(f"{each}: {shortened(values)}" for each, values in known.items())
-        return f"{name!r} has no column {column!r}; it has {there_are}"
-    if value in known[column]:
-        return None
-    close = get_close_matches(value, known[column], n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}?" if close else f"it has {shortened(known[column])}"
-    return f"{name!r} has no such battle; {hint}"
 
 
 def imported_names(ledger: Ledger) -> list[str]:

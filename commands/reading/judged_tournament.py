@@ -1,12 +1,14 @@
 """A tournament as of a position, with the outcomes by one judge, or by the majority of a panel."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from commands.errors import ConfigurationError, Spelling, as_option
+from commands.importing.imported_set import require_known, spelt
 from commands.reading.parameters import settings_of
 from commands.reading.resolve import (
     entrant_named,
@@ -16,11 +18,13 @@ from commands.reading.resolve import (
     require_jury,
     unknown,
 )
+from ledger.events.imports import BattlesImported
 from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId
 from ledger.store import Ledger
 from projections.battles.columns import Battles, battles_of
+from projections.battles.selection import PROMPT_COLUMNS, Where, said_of
 from projections.fold import Projection, State, fold
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import Pairing, pairings
@@ -85,13 +89,43 @@ class JudgedTournament:
     named_judge: str | None = None  # as the caller chose
     named_dimension: str | None = None  # as the caller chose
     rule: Rule = RECORDED
+    where: Where = field(default_factory=dict)  # on which of the prompts; empty: on all
     is_live: bool = False  # by the verdicts there are: pairs are reconciled only at the end
 
     @property
     def facts(self) -> dict[str, Json]:
         """The tournament and the position, which every result in JSON names."""
         newest = self.state.newest
-        return {"tournament": self.state.stream, "as_of": newest.position if newest else 0}
+        where: dict[str, Json] = {name: sorted(kept) for name, kept in self.where.items()}
+        return {
+            "tournament": self.state.stream,
+            "as_of": newest.position if newest else 0,
+            **({"where": where} if where else {}),
+        }
+
+    @property
+    def selected_by(self) -> tuple[str, ...]:
+        """A sentence on which of the prompts were chosen; none if they are all."""
+        return (f"Only prompts of {spelt(self.where)}.",) if self.where else ()
+
+    @cached_property
+    def prompts(self) -> frozenset[PromptId]:
+        """The prompts that were chosen."""
+        return frozenset(
+            prompt.prompt_id
+            for prompt in self.state.bank
+            if all({*said_of(prompt)[name]} & {*kept} for name, kept in self.where.items())
+        )
+
+    def votes_of(self, events: Iterable[BattlesImported]) -> list[BattlesImported]:
+        """Return those of imported battles that are on the chosen prompts."""
+        if not self.where:
+            return [*events]
+        kept = (
+            (event, [each for each in event.battles() if each.question_id in self.prompts])
+            for event in events
+        )
+        return [event.holding(battles) for event, battles in kept if battles]
 
     @property
     def judges(self) -> tuple[JudgeSettings, ...]:
@@ -120,14 +154,13 @@ class JudgedTournament:
     @cached_property
     def settlements(self) -> dict[Dimension, tuple[Settlement, ...]]:
         """The settlement of every pairing, by dimension."""
-        prompts = frozenset(prompt.prompt_id for prompt in self.state.bank)
         if self.rule.policy == MAJORITY:
             panel, parser = self.state.panel, self.rule.parser
-            settled = settle_by_majority(self.state, prompts, panel, parser)
+            settled = settle_by_majority(self.state, self.prompts, panel, parser)
         elif self.is_live:
-            settled = settle_verdicts(self.state, prompts, self.judge)
+            settled = settle_verdicts(self.state, self.prompts, self.judge)
         else:
-            settled = settle(self.state, prompts, self.judge, self.rule)
+            settled = settle(self.state, self.prompts, self.judge, self.rule)
         return by_dimension(self.state, settled)
 
     @property
@@ -166,11 +199,12 @@ class JudgedTournament:
 
 
 class Perspective(NamedTuple):
-    """The judge, the dimension and the rule that a reader chose; None: not chosen."""
+    """The judge, the dimension, the rule and the prompts that a reader chose; None: not chosen."""
 
     judge: str | None = None
     dimension: str | None = None
     rule: Rule = RECORDED
+    where: Where = MappingProxyType({})  # on which prompts; empty: on all
 
 
 def judged_tournament(
@@ -185,14 +219,32 @@ def judged_tournament(
     It was read from the ledger up to a position; None: to the last.
 
     Raises:
-        ConfigurationError: A name is unknown, or does not go with the policy.
+        ConfigurationError: A name is unknown, or does not go with the policy; or no prompt is as
+            it is wanted.
     """
-    judge, dimension, rule = perspective
+    judge, dimension, rule, where = perspective
     seen = on_dimension(state, dimension, spelling)
     by = judge_of(state, judge, spelling)
     if rule.policy == MAJORITY:
         require_jury(state, judge, spelling)
-    return JudgedTournament(seen, by, ledger, until, judge, dimension, rule)
+    source = JudgedTournament(seen, by, ledger, until, judge, dimension, rule, where)
+    if where:
+        _require_prompts(source, spelling("where"))
+    return source
+
+
+def _require_prompts(source: JudgedTournament, option: str) -> None:
+    """Require that there are prompts as they are wanted."""
+    said = [*map(said_of, source.state.bank)]
+    known = {
+        name: sorted({value for each in said for value in each[name]})
+        for name in PROMPT_COLUMNS
+        if any(each[name] for each in said)
+    }
+    require_known(source.state.stream, "prompt", source.where, known, option)
+    if not source.prompts:
+        fault = f"{option}: no prompt of {source.state.stream!r} has all of these"
+        raise ConfigurationError([fault])
 
 
 def battle_named(state: Tournament, name: str, entrants: Sequence[str] = ()) -> tuple[Pairing, ...]:

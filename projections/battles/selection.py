@@ -1,6 +1,7 @@
-"""Choose which battles of an imported set count, and how.
+"""Choose which battles count, and how.
 
-`battles_where` selects them by a column, such as the category or the judge. `with_unread` decides
+`battles_where` selects those of an imported set by a column, such as the category or the judge; of
+a tournament, `said_of` says by what its prompts are selected. `with_unread` decides
 about battles whose judge gave no readable verdict, on which programs differ: by default such a
 battle is left out, as in arena-hard v0.1 and in JudgeArena's soft ratings; arena-hard v2.0 leaves
 out both games of the prompt, and JudgeArena's hard ratings count a tie.
@@ -12,6 +13,7 @@ from itertools import compress
 from typing import Final, Literal, TypeAlias
 
 from ledger.events.imports import BattlesImported, CodedColumn, ImportedBattle
+from ledger.events.registration import Prompt
 
 Cell: TypeAlias = str | tuple[str, ...] | None
 Where: TypeAlias = Mapping[str, Collection[str]]
@@ -23,10 +25,19 @@ COLUMNS: Final[Mapping[str, str]] = {
     "judge": "judges",
     "source": "sources",
 }
-"""The columns to select by, each with its field of an event."""
+"""The columns to select a set's battles by, each with its field of an event."""
+PROMPT_COLUMNS: Final = ("category", "source", "subject", "tag")
+"""The columns to select a tournament's prompts by."""
 
 Unread: TypeAlias = Literal["drop", "drop-pair", "tie"]
 _Games: TypeAlias = tuple[str | None, frozenset[str], str | None]  # prompt, entrants, judge
+
+
+def said_of(prompt: Prompt) -> Mapping[str, tuple[str, ...]]:
+    """Return what a prompt says in each column."""
+    category = () if prompt.category is None else (prompt.category,)
+    said = (category, (prompt.source,), (prompt.subject,), prompt.tags)
+    return dict(zip(PROMPT_COLUMNS, said, strict=True))
 
 
 def values_of(events: Iterable[BattlesImported]) -> dict[str, list[str]]:

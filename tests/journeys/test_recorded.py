@@ -2,10 +2,12 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+import tourney
 from tests.providers.openai import MODEL, FakeOpenAI, Json, Said
 from tests.support.command_line.launching import Completed, launch
 
@@ -72,6 +74,105 @@ def test_a_table_becomes_a_report_in_three_commands(table: Path) -> None:
     assert (mine / "report.html").exists()
     done(mine, "verify")
     done(mine, "replay")
+
+
+@pytest.fixture(scope="module")
+def by_category(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a tournament, judged offline, whose prompts are of three categories."""
+    folder = tmp_path_factory.mktemp("categories")
+    topics = ["math", "logic", "code", "math"]
+    rows = enumerate(rows_of_three_systems())
+    write(folder / "table.csv", [{**row, "category": topics[n % 4]} for n, row in rows])
+    done(folder, "init", "mine", "--from-answers", "table.csv")
+    done(folder / "mine", "run", "--yes")
+    return folder / "mine"
+
+
+@pytest.fixture(scope="module")
+def without_math(by_category: Path) -> Path:
+    """Give the folder of a tournament on the other prompts alone."""
+    others = by_category.parent / "others"
+    shutil.copytree(by_category, others, ignore=shutil.ignore_patterns("tournament.db*", "runs"))
+    bank = [json.loads(line) for line in (others / "bank.jsonl").read_text().splitlines()]
+    kept = [json.dumps(prompt) for prompt in bank if prompt["category"] != "math"]
+    (others / "bank.jsonl").write_text("\n".join(kept))
+    done(others, "run", "--yes")
+    return others
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["elo --bootstraps 0", "bt", "bt --pairs", "winrates", "matches", "agreement", "fragility"],
+)
+def test_results_are_read_on_the_prompts_of_some_categories(
+    by_category: Path, without_math: Path, command: str
+) -> None:
+    """With a line that says so, and the same numbers as a bank of those prompts would have."""
+    words = ("project", *command.split())
+    where = ("--where", "category=code", "--where", "category=logic")
+
+    selected = json.loads(done(by_category, *words, *where, "--json").stdout)
+    alone = json.loads(done(without_math, *words, "--json").stdout)
+
+    assert selected["rows"] == alone["rows"] != []
+    assert selected["where"] == {"category": ["code", "logic"]}
+    assert "Only prompts of category=code or logic." in done(by_category, *words, *where).stdout
+
+
+def test_python_reads_the_prompts_of_a_category_too(by_category: Path) -> None:
+    """By the same columns."""
+    view = tourney.read(by_category / "tournament.db", where={"category": "code"})
+
+    assert {row.n_battles for row in view.bradley_terry()} == {2 * N_PROMPTS // 4}
+
+
+def test_votes_on_other_prompts_are_left_out(by_category: Path) -> None:
+    """People agree with the judge where they saw a category, and nowhere else."""
+    listed = json.loads(done(by_category, "project", "matches", "--json").stdout)["rows"]
+    bank = [json.loads(line) for line in (by_category / "bank.jsonl").read_text().splitlines()]
+    code = {prompt["prompt_id"] for prompt in bank if prompt["category"] == "code"}
+    votes = [
+        {
+            "model_a": row["entrant_a"],
+            "model_b": row["entrant_b"],
+            "winner": f"model_{'ab'[(row['status'] == 'b') == (row['prompt'] in code)]}",
+            "question_id": row["prompt"],
+            "source": "human",
+            "judge_model": "ann",
+        }
+        for row in listed
+        if row["status"] in {"a", "b"}
+    ]
+    write(by_category / "votes.csv", votes)
+    done(by_category, "import", "battles", "votes.csv", "--name", "people")
+    told = ("project", "agreement", "--truth", "people", "--json", "--where")
+
+    shares = {
+        category: next(
+            row["value"]
+            for row in json.loads(done(by_category, *told, f"category={category}").stdout)["rows"]
+            if row["measure"] == "agreement"
+        )
+        for category in ("code", "logic")
+    }
+
+    assert shares == {"code": 1.0, "logic": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (
+            "--where topic=math",
+            "'mine' has no column 'topic'; it has category: code, logic, math; source: own;",
+        ),
+        ("--where category=maths", "'mine' has no such prompt; did you mean 'math'?"),
+        ("--where category=math --where source=own --with x", "leave out --with"),
+    ],
+)
+def test_prompts_that_there_are_not_are_refused(by_category: Path, words: str, why: str) -> None:
+    """With the columns and values that there are."""
+    assert why in done(by_category, "project", "bt", *words.split(), code=2).stderr
 
 
 def preferring_sums(body: Json) -> Said:

@@ -201,7 +201,6 @@ def test_several_columns_must_all_be_right(topics: Path) -> None:
             "--where: no battle of 'topics' has all of these",
         ),
         ("--name topics --where math", "--where 'math': write it as category=math"),
-        ("--where category=math", "--where selects battles of an imported set: add --name"),
         ("--unread tie", "--unread is for battles of an imported set: add --name"),
         ("--name topics --judge opus", "a set's judge is chosen by --where judge=NAME"),
     ],

@@ -188,6 +188,10 @@ def _ratings_of_tournament(
     if chosen.control is not None:
         return controlled(source, _features_of(chosen.control), parameters)
     if chosen.with_set is not None:
+        if source.where:
+            raise ConfigurationError(
+                ["--where selects prompts of the tournament: leave out --with"]
+            )
         return with_imported(source, selection, chosen.with_set, parameters, scoring)
     if chosen.truth is not None:
         if (judge := _judge_named(source, selection, chosen.truth)) is not None:

@@ -80,9 +80,8 @@ def _agreement(source: JudgedTournament | SelectedSet, truth: str | None) -> Tab
         return agreement_table(measures, tests=jury_tests(source.name, source.events))
     if source.rule.policy == MAJORITY:
         raise ConfigurationError(["agreement compares single judges: leave out --policy majority"])
-    prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
     votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
-    given = (source.state, prompts, source.state.panel, source.rule, votes)
+    given = (source.state, source.prompts, source.state.panel, source.rule, votes)
     named, by_order = source.named_judge, source.rule.policy == CONCATENATE
     tests = () if by_order or not votes else judge_tests(*given)  # a person votes on pairs
     return agreement_table(
@@ -97,13 +96,18 @@ def _votes_of(source: JudgedTournament, name: str) -> tuple[_Votes, Sequence[str
     """Return what people voted, by dimension, and what is to be said of it."""
     with Ledger.read_only(source.ledger) as opened:
         found = imported_set(opened, name, source.until or opened.head.position)
-    current = current_votes(source.state, name, found.events)
+    current = current_votes(source.state, name, source.votes_of(found.events))
     votes = {on: votes_by_annotator(name, events) for on, events in current.on.items()}
     _require_known_prompts(source, name, votes)
     notes = (*outdated_note(name, current.n_outdated), *_unused_notes(source, name, votes))
     if not any(votes.values()):
-        why = " ".join(notes) or f"--truth {name!r} names nobody who voted"
-        raise ConfigurationError([why])
+        has_some = any(current.on.values())
+        why = (
+            "does not say who voted: import it with judge_model"
+            if has_some
+            else "has no vote on the chosen prompts"
+        )
+        raise ConfigurationError([" ".join(notes) or f"--truth {name!r} {why}"])
     return votes, notes
 
 
@@ -125,8 +129,7 @@ def _unused_notes(source: JudgedTournament, name: str, votes: _Votes) -> Iterato
         for given in of.values()
         for prompt, entrants in given
     ]
-    bank = frozenset(prompt.prompt_id for prompt in source.state.bank)
-    prompts = bank & {prompt for _, prompt, _ in on}
+    prompts = source.prompts & {prompt for _, prompt, _ in on}
     settlements = [
         settlement
         for judge in source.state.panel

@@ -14,7 +14,7 @@ from commands.cli.shared.output import format_named
 from commands.cli.tables.render import Format
 from commands.settings.toml import ENGINE, EngineName, from_home
 from ledger.events import ratings, registration
-from projections.battles.selection import COLUMNS, Unread
+from projections.battles.selection import COLUMNS, PROMPT_COLUMNS, Unread
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import POLICY_NAMES
 
@@ -170,7 +170,7 @@ Where: TypeAlias = Annotated[
     typer.Option(
         metavar="COLUMN=VALUE",
         help="Only battles with this value, such as category=math; repeatable. Columns:"
-        f" {', '.join(COLUMNS)}.",
+        f" {', '.join(PROMPT_COLUMNS)}; with --name {', '.join(COLUMNS)}.",
     ),
 ]
 UnreadRule: TypeAlias = Annotated[

@@ -28,7 +28,7 @@ def read_verdicts(selection: Selection, *, settles_only: bool = False) -> Judged
         ConfigurationError: An option names something unknown, or contradicts another.
         NothingRecorded: There is no such tournament.
     """
-    perspective = Perspective(selection.judge, selection.dimension, selection.rule)
+    perspective = Perspective(selection.judge, selection.dimension, selection.rule, selection.kept)
     with Ledger.read_only(selection.path) as opened:
         state = read_tournament(
             opened,
@@ -131,7 +131,7 @@ def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -
     Raises:
         ConfigurationError: On one of the tournament's dimensions there is none.
     """
-    current = current_votes(source.state, votes.name, votes.events)
+    current = current_votes(source.state, votes.name, source.votes_of(votes.events))
     on = [dimension for dimension, events in current.on.items() if events]
     if not set(source.settlements) <= set(on):
         if on:

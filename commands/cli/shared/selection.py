@@ -63,13 +63,11 @@ class Selection:
         """
         if self.unread is not None and self.name is None:
             raise ConfigurationError(["--unread is for battles of an imported set: add --name"])
-        if self.where and self.name is None:
-            raise ConfigurationError(["--where selects battles of an imported set: add --name"])
         return self.name is not None
 
     @property
     def kept(self) -> Where:
-        """By column the values of an imported set's battles that are kept.
+        """By column the values of the battles that are kept.
 
         Raises:
             ConfigurationError: There is no column in an option.

@@ -96,7 +96,8 @@ def with_source(table: Table, source: JudgedTournament | SelectedSet) -> Table:
     if isinstance(source, SelectedSet):
         notes = (source.judged, *source.selected_by, *table.notes)
         return replace(table, facts=table.facts | source.facts, notes=notes)
-    facts, notes, rule = source.facts | table.facts, table.notes, source.rule
+    facts, rule = source.facts | table.facts, source.rule
+    notes = (*source.selected_by, *table.notes)
     if rule != RECORDED:
         facts |= {"policy": rule.policy, "parser": rule.parser}
         notes = (*notes, _note_of(rule))
