@@ -7,7 +7,7 @@ from typing import TypeVar
 from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
 from commands.entrants.folder_or_hub import FetchSnapshot
-from commands.errors import ConfigurationError, WeightsError, counted, joined_names
+from commands.errors import ConfigurationError, WeightsError, counted
 from commands.importing.answers import recorded_entrant
 from commands.importing.bank import OpenDataset, bank_named, no_dataset
 from commands.importing.formats.files import OpenParquet
@@ -96,7 +96,6 @@ def opening_of(
         [each for each in settings.entrants if bank or not isinstance(each, RecordedSection)],
         faults,
     )
-    faults += _greedy(entrants, samples)
     panels = _read_each(lambda each: panel_of(each, folder, fetch), [settings], faults)
     _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
     if faults:
@@ -131,21 +130,6 @@ def notes_on_twins(opening: OpenTournament) -> Iterator[str]:
             if twin != entrant.entrant_id:
                 same = f"{entrant.entrant_id} has the same configuration as {twin}"
                 yield f"{same}, so it gets the same responses; change it, or remove it"
-
-
-def _greedy(entrants: Iterable[Entrant], n_samples: int) -> Iterator[str]:
-    """Yield a fault if some entrants would give the same text in each sample."""
-    greedy = [
-        entrant.entrant_id
-        for entrant in entrants
-        if entrant.loader != "recorded" and entrant.temperature is None
-    ]
-    if n_samples > 1 and greedy:
-        yield (
-            f"[generation] samples = {n_samples}, but greedy decoding gives the same text each"
-            f" time: set `temperature` in [[entrants]] of {joined_names(greedy)}, or leave samples"
-            " out"
-        )
 
 
 def _read_each(

@@ -9,10 +9,15 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from commands.errors import ConfigurationError, counted, fault_of_pydantic
+from commands.errors import ConfigurationError, counted, fault_of_pydantic, joined_names
 from commands.settings.makers import MAKERS
 from commands.settings.schema import OF_ALL_JUDGES, WITHDRAWN, JudgeSection, Settings
-from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
+from commands.settings.sections import (
+    LOADERS,
+    UNKNOWN_LOADER,
+    EndpointSection,
+    GeneratingSection,
+)
 from commands.settings.toml import (
     ENGINE,
     NETWORK_LEDGER,
@@ -74,6 +79,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         *_same_entrant(source, settings),
         *_unknown_entrants(source, settings),
         *_impossible_design(source, settings),
+        *_equal_samples(source, settings),
     ]
     if faults:
         raise ConfigurationError(faults)
@@ -320,4 +326,20 @@ def _impossible_design(source: _Source, settings: Settings) -> Iterator[str]:
         yield (
             f"{place}: 'judging.sparse' is {sparse}: {n} entrants have {all_pairs}; leave it out to"
             " compare all of them"
+        )
+
+
+def _equal_samples(source: _Source, settings: Settings) -> Iterator[str]:
+    """Yield a fault if some entrants would give the same text in each sample."""
+    n_samples = settings.generation.samples
+    greedy = [
+        entrant.id
+        for entrant in settings.entrants
+        if isinstance(entrant, GeneratingSection) and entrant.temperature is None
+    ]
+    if n_samples > 1 and greedy:
+        yield (
+            f"{source.place(('generation', 'samples'))}: 'generation.samples' is {n_samples}, but"
+            " greedy decoding gives the same text each time: set `temperature` in [[entrants]] of"
+            f" {joined_names(greedy)}, or leave samples out"
         )

@@ -124,7 +124,9 @@ def test_a_pilot_has_all_samples_of_its_prompts(sampled: Sampled) -> None:
 def test_greedy_entrants_are_refused_several_samples(sampled: Sampled) -> None:
     """The same text three times would be paid for, and say nothing."""
     refused = sampled.tourney("plan", "generate", temperature="")
+    checked = sampled.tourney("doctor", temperature="")
 
     assert refused.code == 2
     assert "each time: set `temperature` in [[entrants]] of small" in refused.err
+    assert "greedy decoding gives the same text each time" in checked.out
     assert sampled.asked == []
