@@ -65,6 +65,10 @@ def run(
     prompts = results.publication.terms.prompts
     tell_unreadable(results.tournament, prompts, results.judge, say)
     tell_without_gold(results.tournament, prompts, say)
+    heard = {reply.judge for reply in results.tournament.replies}
+    for juror in place.settings.jury:
+        if juror.id not in heard:
+            say(f"{juror.id} was not asked: `tourney apply judge --judge {juror.id}` asks it, too")
     at_one_k = [replace(standings, sweep=()) for standings in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
     writer.write(table)

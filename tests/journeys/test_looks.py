@@ -248,8 +248,10 @@ def test_limits_and_caps_end_inside_a_wave(place: LookedAt) -> None:
 
 
 def test_a_pilot_and_a_second_judge_take_no_look(place: LookedAt) -> None:
-    """The pilot is asked whole; the second judge is asked about the waves so far."""
-    assert place.tourney("run", "--yes", "--mode", "pilot").code == 0
+    """The pilot is asked whole; the second judge is asked about the waves so far, if at all."""
+    piloted = place.tourney("run", "--yes", "--mode", "pilot")
+    assert piloted.code == 0
+    assert "second was not asked: `tourney apply judge --judge second` asks it" in piloted.err
     assert (place.looks, len(place.asked())) == ([], 4 * 3 * 2)
     assert place.tourney("apply", "generate", "--yes").code == 0
     assert place.tourney("apply", "judge", "--yes", "--allow-gaps").code == 0
