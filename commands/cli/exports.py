@@ -32,9 +32,10 @@ from commands.importing.imported_set import SelectedSet
 from commands.reading.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.reading.parameters import require_anchor
 from commands.reading.resolve import tournament_at
+from commands.reading.results import results_now
 from commands.report.battles import WhichBattles
 from commands.report.page import page_of
-from commands.report.subject import Subject, subject_now
+from commands.report.subject import Subject, subject_of
 from commands.report.summary import summary_of
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
@@ -235,9 +236,10 @@ def opened_subject(selection: Selection) -> Iterator[Subject]:
     with Ledger.read_only(path) as opened:
         head = head_at(opened, as_of)
         stream = stream_of(opened, selection.tournament, selection.config)
-        state = tournament_at(opened, stream, head.position, as_of, settles_only=True)
+        state = tournament_at(opened, stream, head.position, as_of)
         perspective = Perspective(selection.judge, selection.dimension)
-        yield subject_now(opened, judged_tournament(state, path, head.position, perspective), head)
+        source = judged_tournament(state, path, head.position, perspective)
+        yield subject_of(opened, results_now(source, head), is_run=False)
 
 
 def _format_of(output: Path | None, asked: ReportFormat | None) -> ReportFormat:

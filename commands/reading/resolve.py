@@ -71,30 +71,17 @@ def position_at(ledger: Ledger, when: str, *, option: str) -> int:
 
 
 def tournament_at(
-    ledger: Ledger,
-    stream: StreamId,
-    until: int | None,
-    said: str | None = None,
-    *,
-    settles_only: bool = False,
+    ledger: Ledger, stream: StreamId, until: int | None, said: str | None = None
 ) -> Tournament:
     """Fold a tournament from an open ledger.
 
     `said` is how the caller wrote the last position to read; without one it reads to the end.
-    Reading no more than what settles pairings by recorded outcomes is faster.
 
     Raises:
         ConfigurationError: It was opened after that position.
         NothingRecorded: It was never opened.
     """
-    if settles_only:
-        from commands.reading.outcomes import (  # noqa: PLC0415  # `status` needs no numpy
-            tournament_with_outcomes,
-        )
-
-        state = tournament_with_outcomes(ledger, stream, until)
-    else:
-        state = fold(tournament_of(stream), ledger.read(until=until))
+    state = fold(tournament_of(stream), ledger.read(until=until))
     if state.opening is None:
         raise _not_there(ledger, stream, until, said)
     return state

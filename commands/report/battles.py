@@ -99,7 +99,6 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
             chosen, most = _sample(judged, keys), _MOST
         case WhichBattles.NONE:
             chosen, most = [], None
-    state = subject.with_replies(chosen)
     shown = (
         shown_battle(state, each, each.match, is_disputed=each.pairing.names in keys, most=most)
         for each in chosen

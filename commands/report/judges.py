@@ -58,7 +58,7 @@ def health_of(subject: Subject) -> tuple[BiasRow, ...]:
     """Return what is known of the judges of a tournament: reliability first, then biases."""
     prompts = frozenset(subject.results.publication.terms.prompts)
     state = subject.results.tournament
-    measures = agreement(state, prompts, state.panel, said=subject.said)
+    measures = agreement(state, prompts, state.panel)
     return (
         *(
             _as_figure(measure)
@@ -69,7 +69,7 @@ def health_of(subject: Subject) -> tuple[BiasRow, ...]:
         ),
         *(
             figure
-            for figure in biases(state, state.panel, subject.said)
+            for figure in biases(state, state.panel)
             if figure.value is not None and figure.measure in _KINDS
         ),
     )

@@ -219,21 +219,6 @@ def settle(
     return cast("tuple[Settlement, ...]", tournament.computed[name])
 
 
-def settle_open(
-    before: Tournament, after: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> None:
-    """Settle again, by the outcomes on record, only pairs that were neither decided nor tied.
-
-    The later state has the same pairs and outcomes; it may know more verdicts.
-    """
-    after.computed[_settled_name(prompts, judge, policies.RECORDED)] = tuple(
-        each
-        if each.score is not None
-        else _recorded(after, each.pairing, each.match, judge, policies.DEFAULT_POLICY)
-        for each in settle(before, prompts, judge)
-    )
-
-
 def _settled_name(
     prompts: Collection[PromptId], judge: JudgeSettings, rule: policies.Rule
 ) -> tuple[Hashable, ...]:

@@ -163,7 +163,7 @@ def _ratings(selection: Selection, chosen: _RatingOptions) -> Table:
     if chosen.temperature is not None:
         _require_scores(selection, is_plain=chosen.overall is None and chosen.control is None)
     selection = pinned(selection)
-    source = read_verdicts(selection, settles_only=chosen.temperature is None)
+    source = read_verdicts(selection)
     rated = _ratings_of_tournament(source, selection, chosen)
     return with_source(rated.table(pairs=bool(chosen.pairs)), source)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.reading import read_outcomes, read_settled, read_verdicts
+from commands.cli.shared.reading import read_outcomes, read_verdicts
 from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, selecting
 from commands.cli.shared.views import notes_of, show, view_of
 from commands.cli.tables.table import MoreColumn, Table, table_of
@@ -115,7 +115,7 @@ def winrates(
 
     Example: tourney project winrates --format csv
     """
-    show(ctx, view_of(read_settled, _winrates), diff)
+    show(ctx, view_of(read_outcomes, _winrates), diff)
 
 
 def _winrates(source: OutcomeSource) -> Table:

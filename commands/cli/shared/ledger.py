@@ -31,14 +31,9 @@ def ledger_path(ledger: Path | None, config: Path) -> Path:
 
 
 def read_tournament(
-    ledger: Ledger,
-    tournament: str | None,
-    as_of: str | None,
-    config: Path,
-    *,
-    settles_only: bool = False,
+    ledger: Ledger, tournament: str | None, as_of: str | None, config: Path
 ) -> Tournament:
-    """Fold a tournament from an open ledger, or only what settles by recorded outcomes.
+    """Fold a tournament from an open ledger.
 
     Raises:
         ConfigurationError: The tournament is ambiguous, the position is invalid, or the tournament
@@ -46,7 +41,7 @@ def read_tournament(
         NothingRecorded: The ledger has no such tournament.
     """
     stream, until = stream_of(ledger, tournament, config), position_of(ledger, as_of)
-    return tournament_at(ledger, stream, until, as_of, settles_only=settles_only)
+    return tournament_at(ledger, stream, until, as_of)
 
 
 def stream_of(ledger: Ledger, tournament: str | None, config: Path) -> StreamId:

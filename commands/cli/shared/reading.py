@@ -20,8 +20,8 @@ from projections.battles.imported import BattlesOfSet, battles_of_set
 _NAME: Final = re.compile(r"[\w.-]+")
 
 
-def read_verdicts(selection: Selection, *, settles_only: bool = False) -> JudgedTournament:
-    """Read the selected tournament, or only what settles it where outcomes are on record.
+def read_verdicts(selection: Selection) -> JudgedTournament:
+    """Read the selected tournament.
 
     Raises:
         LedgerError: The ledger cannot be read.
@@ -30,20 +30,12 @@ def read_verdicts(selection: Selection, *, settles_only: bool = False) -> Judged
     """
     perspective = Perspective(selection.judge, selection.dimension, selection.rule)
     with Ledger.read_only(selection.path) as opened:
-        state = read_tournament(
-            opened,
-            selection.tournament,
-            selection.as_of,
-            selection.config,
-            settles_only=settles_only and selection.rule.is_recorded,
-        )
+        state = read_tournament(opened, selection.tournament, selection.as_of, selection.config)
         until = position_of(opened, selection.as_of)
     return judged_tournament(state, selection.path, until, perspective)
 
 
-def read_outcomes(
-    selection: Selection, *, settles_only: bool = False
-) -> JudgedTournament | SelectedSet:
+def read_outcomes(selection: Selection) -> JudgedTournament | SelectedSet:
     """Read the chosen set of battles, or without one the tournament as `read_verdicts` does.
 
     Raises:
@@ -53,12 +45,7 @@ def read_outcomes(
     """
     if selection.is_of_set:
         return chosen_set(selection)
-    return read_verdicts(selection, settles_only=settles_only)
-
-
-def read_settled(selection: Selection) -> JudgedTournament | SelectedSet:
-    """Read as `read_outcomes`, for what asks for no verdict: of recorded outcomes, none is read."""
-    return read_outcomes(selection, settles_only=True)
+    return read_verdicts(selection)
 
 
 def chosen_set(selection: Selection) -> SelectedSet:
