@@ -225,13 +225,7 @@ def report(
 
 @contextmanager
 def opened_subject(selection: Selection) -> Iterator[Subject]:
-    """Read what a report shows of the selected tournament, whose ledger stays open inside.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-        ConfigurationError: An option names something unknown.
-        NothingRecorded: There is no such tournament.
-    """
+    """Read what a report shows of the selected tournament, whose ledger stays open inside."""
     path, as_of = selection.path, selection.as_of
     with Ledger.read_only(path) as opened:
         head = head_at(opened, as_of)
@@ -243,11 +237,7 @@ def opened_subject(selection: Selection) -> Iterator[Subject]:
 
 
 def _format_of(output: Path | None, asked: ReportFormat | None) -> ReportFormat:
-    """Return the format that is asked for, by the file's suffix or by name.
-
-    Raises:
-        ConfigurationError: The suffix promises another format.
-    """
+    """Return the format that is asked for, by the file's suffix or by name."""
     if output is None or not output.suffix:
         return asked or ReportFormat.HTML
     by_suffix = _BY_SUFFIX.get(output.suffix.lower())
@@ -340,9 +330,6 @@ def require_suffix(output: Path | None, *more: str) -> None:
     Args:
         output: The file to write; None: standard output.
         more: Suffixes that are known beside those of tables.
-
-    Raises:
-        ConfigurationError: The suffix is none of them.
     """
     known = sorted((*_SUFFIXES, *more))
     if output is None or (output.exists() and not output.is_file() and not output.is_dir()):
@@ -367,10 +354,6 @@ def write_records(
         output: The file, which is written completely or not at all; None: standard output.
         columns: Of the table.
         row_of: Turns a record into a row of the table.
-
-    Raises:
-        MissingExtra: Parquet is asked for, and pyarrow is not installed.
-        CannotWrite: The file cannot be written.
     """
     match output and output.suffix:
         case ".csv":

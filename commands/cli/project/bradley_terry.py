@@ -65,11 +65,7 @@ class _RatingOptions(NamedTuple):
     pairs: bool | None  # the table of their differences
 
     def require_consistent(self, name: str | None) -> None:
-        """Refuse options of several tables, and options for imported battles without any.
-
-        Raises:
-            ConfigurationError: They are given.
-        """
+        """Refuse options of several tables, and options for imported battles without any."""
         others = (self.overall, self.control, self.with_set)
         if sum(value is not None for value in (*others, name)) > 1:
             raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
@@ -226,11 +222,7 @@ def _fitted_temperature(selection: Selection, against: str, made_at: float | Non
 def parameters_of(
     recorded: Mapping[str, object], ties: TieModel | None, anchor: str | None
 ) -> BradleyTerryParameters:
-    """Return the recorded parameters, overridden by --ties and --anchor.
-
-    Raises:
-        ConfigurationError: An option is out of range.
-    """
+    """Return the recorded parameters, overridden by --ties and --anchor."""
     anchored = {} if anchor is None else _anchor(anchor)
     return bradley_terry_parameters(recorded, {"ties": ties, **anchored})
 
@@ -248,11 +240,7 @@ def _anchor(text: str) -> dict[str, object]:
 
 
 def weights_of(text: str, known: Collection[str]) -> dict[str, float]:
-    """Parse --overall: the weight of each dimension.
-
-    Raises:
-        ConfigurationError: A weight is missing or too large, or a dimension is unknown.
-    """
+    """Parse --overall: the weight of each dimension."""
     weights: dict[str, float] = {}
     for part in text.split(","):
         dimension, _, number = part.strip().rpartition("=")

@@ -75,11 +75,7 @@ class SoftScoring(NamedTuple):
 def scoring_of(
     prefs: Prefs | None, temperature: float | None, made_at: float | None, ties: TieModel
 ) -> SoftScoring:
-    """Return how battles are scored; Davidson's model of ties needs whole outcomes.
-
-    Raises:
-        ConfigurationError: The options contradict each other, or are out of range.
-    """
+    """Return how battles are scored; Davidson's model of ties needs whole outcomes."""
     chosen: Prefs = prefs or ("soft" if ties == "half" else "hard")
     if chosen == "soft" and ties != "half":
         raise ConfigurationError(
@@ -99,11 +95,7 @@ def scoring_of(
 
 
 def require_temperature(option: str, temperature: float | None) -> None:
-    """Refuse a temperature that is not positive and finite.
-
-    Raises:
-        ConfigurationError: It is not.
-    """
+    """Refuse a temperature that is not positive and finite."""
     if temperature is not None and not 0 < temperature < inf:
         raise ConfigurationError([f"{option} {temperature:g}: a temperature must be above 0"])
 
@@ -262,11 +254,7 @@ def _sampling_of(
 
 
 def _require_random(name: str, votes: Iterable[BattlesImported]) -> None:
-    """Require that no pair that people voted on was drawn by disagreement.
-
-    Raises:
-        ConfigurationError: Some were, perhaps in a ledger that was merged.
-    """
+    """Require that no pair that people voted on was drawn by disagreement."""
     if any(vote.drawn and vote.drawn.design != "random" for vote in votes):
         what = f"--truth {name!r} has votes on pairs that were chosen because judges disagree"
         remedy = "draw at random: `tourney annotate` without --disagreement"
@@ -310,12 +298,7 @@ def with_imported(
     parameters: BradleyTerryParameters,
     scoring: SoftScoring,
 ) -> RatedBoards:
-    """Rate a tournament's entrants together with those of imported battles, as of one position.
-
-    Raises:
-        ConfigurationError: No such battles were imported.
-        CannotRate: There is no such rating.
-    """
+    """Rate a tournament's entrants together with those of imported battles, as of one position."""
     imported = read_set(selection, name)
     battles = scoring.applied_to(imported.battles)
     rated = {

@@ -61,11 +61,7 @@ def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -
 
 
 def numbers_of(k_sweep: str) -> tuple[float, ...]:
-    """Parse --k-sweep.
-
-    Raises:
-        ConfigurationError: A part is not a number.
-    """
+    """Parse --k-sweep."""
     try:
         return tuple(float(part) for part in k_sweep.split(",") if part.strip())
     except ValueError as error:

@@ -62,11 +62,7 @@ class EvaluationReading(NamedTuple):
         return {"tournament": self.stream, "as_of": self.head.position, "head": self.head.chain}
 
     def only(self, option: str, names: Sequence[str] | None) -> "EvaluationReading":
-        """Keep the runs that an option names, by evaluation or by entrant; no name: all.
-
-        Raises:
-            ConfigurationError: There are none of a name.
-        """
+        """Keep the runs that an option names, by evaluation or by entrant; no name: all."""
         if not names:
             return self
         if not self.runs:
@@ -83,12 +79,7 @@ def _label(run: EvaluationRun, option: str) -> str:
 
 
 def read_evaluations(selection: Selection) -> EvaluationReading:
-    """Read a tournament's evaluations; no other event is read.
-
-    Raises:
-        ConfigurationError: The tournament is ambiguous, or the position is invalid.
-        NothingRecorded: There is no such tournament.
-    """
+    """Read a tournament's evaluations; no other event is read."""
     with Ledger.read_only(selection.path) as opened:
         stream = stream_of(opened, selection.tournament, selection.config)
         head = head_at(opened, selection.as_of)

@@ -85,11 +85,7 @@ def chosen_matches(
     entrants: Collection[str] = (),
     outcome: OutcomeKind | None = None,
 ) -> list[Compared]:
-    """Return the matches of a prompt, of all named entrants, and with an outcome; None: all.
-
-    Raises:
-        ConfigurationError: There is no such prompt or entrant.
-    """
+    """Return the matches of a prompt, of all named entrants, and with an outcome; None: all."""
     compared, names = [*every], {*entrants}
     prompts = {match.prompt_id: None for match in compared if match.prompt_id is not None}
     known = {name: None for match in compared for name in (match.entrant_a, match.entrant_b)}

@@ -189,11 +189,7 @@ def _csv_value(value: Json) -> Json:
 
 
 def _svg(table: Table) -> str:
-    """Return the figure of a table.
-
-    Raises:
-        ConfigurationError: There is none of this table, or no row to draw.
-    """
+    """Return the figure of a table."""
     to_figure = import_module(_FIGURES).FIGURES.get(table.kind)
     if to_figure is None:
         raise ConfigurationError([f"--format svg: {_NO_FIGURE}"])
