@@ -92,7 +92,7 @@ def report_of_run(ledger: Ledger, results: Results) -> dict[str, bytes]:
     return {"report.html": page_of(subject_of(ledger, results, is_run=True)).encode()}
 
 
-def page_of(subject: Subject, which: WhichBattles = WhichBattles.SAMPLE) -> str:
+def page_of(subject: Subject, which: WhichBattles = "sample") -> str:
     """Return the report as HTML."""
     style, script = source_of(_STYLE), source_of(_SCRIPT)
     return (
@@ -113,7 +113,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
     fragile = [(rated, fragile_pairs(rated)) for rated in subject.dimensions]
     results, battles = subject.results, battles_of(subject, which)
     rows = [row for _, rows in fragile for row in rows if row.decisive != ()]
-    is_sample = which is not WhichBattles.ALL
+    is_sample = which != "all"
     return {
         "title": title_of(subject),
         "judge": results.judge,
