@@ -19,7 +19,7 @@ from commands.cli.shared.reading import (
 from commands.cli.shared.selection import Selection
 from commands.cli.shared.views import notes_of, with_source
 from commands.cli.tables import bradley_terry as said
-from commands.cli.tables.bradley_terry import RatedBoards
+from commands.cli.tables.bradley_terry import Corrected, RatedBoards
 from commands.cli.tables.reliability import temperature_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -190,19 +190,31 @@ def corrected(
     require_anchor(parameters, source.roster)
     votes = votes_on_record(source, human_set(selection, truth, "--truth"), "--truth")
     _require_random(truth, chain.from_iterable(votes.on[name] for name in source.settlements))
-    rated: dict[str, CorrectedRatings] = {}
-    sampled: dict[str, VoteSampling] = {}
+    found: dict[str, Corrected] = {}
     for name, group in source.settlements.items():
         voted = votes.battles(name)
         judged = with_votes(judged_battles(group), voted, source.state.same_texts)
-        rated[name] = _widened(rate_with_votes(judged, parameters), source.widening(name))
-        sampled[name] = _sampling_of(group, voted, rated[name])
-    return RatedBoards(
-        [board_of(name, each.ratings, source.roster) for name, each in rated.items()],
+        rated = _widened(rate_with_votes(judged, parameters), source.widening(name))
+        found[name] = Corrected(rated, _sampling_of(group, voted, rated))
+    return _corrected(
+        found,
         parameters,
-        (*notes_of(source), *said.truth_notes(rated, sampled, truth), *votes.notes),
-        _facts_of(source) | {"truth": truth} | said.truth_facts(rated, sampled),
+        (*notes_of(source), *said.truth_notes(found, truth), *votes.notes),
+        _facts_of(source) | {"truth": truth},
+        source.roster,
     )
+
+
+def _corrected(
+    found: Mapping[str, Corrected],
+    parameters: BradleyTerryParameters,
+    notes: Iterable[str],
+    facts: Mapping[str, Json],
+    roster: Sequence[str] = (),
+) -> RatedBoards:
+    boards = [board_of(name, each.rated.ratings, roster) for name, each in found.items()]
+    correction: dict[str, Json] = {name: each.facts for name, each in found.items()}
+    return RatedBoards(boards, parameters, notes, {**facts, "correction": correction})
 
 
 def corrected_by_judge(
@@ -215,24 +227,21 @@ def corrected_by_judge(
         fault = f"--truth {name!r} corrects one other judge: name it by --judge"
         raise ConfigurationError([f"{fault}; known: {', '.join(_others(state, name))}"])
     strong = replace(source, judge=truth)
-    rated: dict[str, CorrectedRatings] = {}
-    sampled: dict[str, VoteSampling] = {}
+    found: dict[str, Corrected] = {}
+    is_drawn = share_of(state, truth) is not None
     for dimension, group in source.settlements.items():
         battles = both_judged(group, strong.settlements[dimension], state.same_texts)
-        found = rate_with_votes(battles, parameters)
-        rated[dimension] = _widened(found, source.widening(dimension))
-        is_drawn = share_of(state, truth) is not None
+        rated = _widened(rate_with_votes(battles, parameters), source.widening(dimension))
         is_random = is_drawn and not strong.columns[dimension].account.pending
-        sampled[dimension] = sampling_of(battles, by_prompt=True, is_random=is_random)
-    boards = [board_of(name, each.ratings, source.roster) for name, each in rated.items()]
+        sampled = sampling_of(battles, by_prompt=True, is_random=is_random)
+        found[dimension] = Corrected(rated, sampled)
     accounts = (
         f"{dimension}, by {name}: {battles.account.sentence()}"
         for dimension, battles in strong.columns.items()
     )
     of_truth = (*accounts, *outside_share(state, truth))
-    notes = (*notes_of(source), *of_truth, *said.cascade_notes(rated, sampled, name))
-    facts = _facts_of(source) | {"truth": name} | said.truth_facts(rated, sampled)
-    return RatedBoards(boards, parameters, notes, facts)
+    notes = (*notes_of(source), *of_truth, *said.cascade_notes(found, name))
+    return _corrected(found, parameters, notes, _facts_of(source) | {"truth": name}, source.roster)
 
 
 def _widened(found: CorrectedRatings, by: float) -> CorrectedRatings:
@@ -272,23 +281,14 @@ def corrected_set(
     votes = by_people(human_set(selection, truth, "--truth").battles)
     battles = scoring.applied_to(imported.battles.take(~imported.battles.is_human))
     judged = with_votes(battles.rated(soft=scoring.is_soft), votes)
-    rated = {imported.name: rate_with_votes(judged, parameters)}
-    sampled = {imported.name: sampling_of(judged)}
-    return RatedBoards(
-        [board_of(name, each.ratings) for name, each in rated.items()],
-        parameters,
-        (
-            *imported.selected_by,
-            *_imported_notes(imported.name, battles, scoring),
-            *said.truth_notes(rated, sampled, truth),
-        ),
-        {
-            **scoring._asdict(),
-            **imported.facts,
-            "truth": truth,
-            **said.truth_facts(rated, sampled),
-        },
+    found = {imported.name: Corrected(rate_with_votes(judged, parameters), sampling_of(judged))}
+    notes = (
+        *imported.selected_by,
+        *_imported_notes(imported.name, battles, scoring),
+        *said.truth_notes(found, truth),
     )
+    facts = {**scoring._asdict(), **imported.facts, "truth": truth}
+    return _corrected(found, parameters, notes, facts)
 
 
 def with_imported(

@@ -153,17 +153,8 @@ def metrics(
     if compare is None:
         table = metrics_table(map(metrics_of, source.runs), source.facts, source.known)
     else:
-        table = differences_table(compare, _compared(source, compare), source.facts)
+        table = _differences_table(compare, _compared(source, compare), source.facts)
     selection.writer.write(table)
-
-
-def _samples(path: Path, source: EvaluationReading, *, is_wrong: bool, limit: int | None) -> Table:
-    """List the samples of evaluations with the items that they are of."""
-    with Ledger.read_only(path) as opened:
-        items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
-    return samples_table(
-        source.runs, items, source.facts, known=source.known, is_wrong=is_wrong, limit=limit
-    )
 
 
 def _compared(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:
@@ -280,17 +271,11 @@ def curve_table(points: Sequence[TrainingPoint], facts: Mapping[str, Json]) -> T
     )
 
 
-def samples_table(
-    runs: Iterable[EvaluationRun],
-    items: Items,
-    facts: Mapping[str, Json],
-    *,
-    known: Evaluations,
-    is_wrong: bool,
-    limit: int | None,
-) -> Table:
+def _samples(path: Path, source: EvaluationReading, *, is_wrong: bool, limit: int | None) -> Table:
     """Return a row for each sample, or for each that was answered wrongly; at most `limit`."""
-    runs = tuple(runs)
+    with Ledger.read_only(path) as opened:
+        items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
+    runs = source.runs
     every = (row for run in runs for row in sample_rows(run, items))
     rows = [row for row in every if not is_wrong or row.is_right is False]
     return table_of(
@@ -300,9 +285,9 @@ def samples_table(
         "Wrong answers" if is_wrong else "Samples",
         notes=(
             *_sample_notes(runs, items, n_left=len(rows) - len(rows[:limit])),
-            *(note for run in runs for note in _how_asked(run.plan, known)),
+            *(note for run in runs for note in _how_asked(run.plan, source.known)),
         ),
-        facts=facts,
+        facts=source.facts,
         hidden=() if any(run.plan.scored_by for run in runs) else {"judged", "reply"},
     )
 
@@ -323,11 +308,10 @@ def _sample_notes(runs: Sequence[EvaluationRun], items: Items, *, n_left: int) -
             yield f"{name}: {n:,} unscorable; they do not count as wrong"
 
 
-def differences_table(
-    pair: tuple[str, str], comparisons: Iterable[RunComparison], facts: Mapping[str, Json]
+def _differences_table(
+    pair: tuple[str, str], comparisons: Sequence[RunComparison], facts: Mapping[str, Json]
 ) -> Table:
     """Return a row for each metric: the second entrant's minus the first's."""
-    comparisons = tuple(comparisons)
     first, second = pair
     return table_of(
         MetricDifferenceRow,

@@ -205,7 +205,7 @@ def _compared(
         shared = shared_battles(*(by.get(on, ()) for by in settled))
         comparisons.append(compare(on, shared, margin))
         people[on] = agreement_with_people(shared, votes.get(on, {}))
-    return comparison_table(names, comparisons, people, kind=kind, notes=notes)
+    return _comparison_table(names, comparisons, people, kind=kind, notes=notes)
 
 
 def _pair_of(settlement: Settlement) -> tuple[Dimension, Hashable, frozenset[str]]:
@@ -279,7 +279,7 @@ _SHIFT: Final = (
 _DIFFER: Final = "Differ: the two outcomes are not the same; opposite: they name opposite winners."
 
 
-def comparison_table(
+def _comparison_table(
     judges: tuple[str, str],
     comparisons: Sequence[JudgeComparison],
     people: People,
@@ -287,15 +287,7 @@ def comparison_table(
     kind: ComparisonTable,
     notes: Iterable[str] = (),
 ) -> Table:
-    """Return the shift of each entrant, or the flips of each pair, or what flipped.
-
-    Args:
-        judges: The names of A and B.
-        comparisons: By dimension.
-        people: How far each judge agrees with them.
-        kind: What to show.
-        notes: Further notes.
-    """
+    """Return the shift of each entrant, or the flips of each pair, or what flipped."""
     rows: Mapping[str, Sequence[NamedTuple]] = {
         "shifts": [row for each in comparisons for row in each.shifts],
         "pairs": [row for each in comparisons for row in each.flips],
