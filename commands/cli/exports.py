@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
@@ -186,17 +185,16 @@ def report(
     chosen = _format_of(output, report_format)
     if output is None:
         output = Path("-" if chosen == "md" else "report.html")
-    with opened_subject(ctx.obj) as subject:
-        text = summary_of(subject) if chosen == "md" else page_of(subject, battles)
+    subject = read_subject(ctx.obj)
+    text = summary_of(subject) if chosen == "md" else page_of(subject, battles)
     file = options.or_standard_output(output)
     write([text.encode()], file)
     if file is not None:
         say(f"written to {file}")
 
 
-@contextmanager
-def opened_subject(selection: Selection) -> Iterator[Subject]:
-    """Read what a report shows of the selected tournament, whose ledger stays open inside."""
+def read_subject(selection: Selection) -> Subject:
+    """Read what a report shows of the selected tournament."""
     path, as_of = selection.path, selection.as_of
     with Ledger.read_only(path) as opened:
         head = head_at(opened, as_of)
@@ -204,7 +202,7 @@ def opened_subject(selection: Selection) -> Iterator[Subject]:
         state = tournament_at(opened, stream, head.position, as_of)
         perspective = Perspective(selection.judge, selection.dimension)
         source = judged_tournament(state, path, head.position, perspective)
-        yield subject_of(opened, results_now(source, head), is_run=False)
+        return subject_of(opened, results_now(source, head), is_run=False)
 
 
 def _format_of(output: Path | None, asked: ReportFormat | None) -> ReportFormat:

@@ -9,11 +9,10 @@ from typing import Final, NamedTuple, Protocol
 from commands.errors import ConfigurationError, Spelling, as_option
 from commands.reading.parameters import settings_of
 from commands.reading.resolve import (
-    entrant_named,
     judge_of,
     on_dimension,
-    prompt_named,
     require_jury,
+    require_known,
     unknown,
 )
 from ledger.events.ratings import TieModel
@@ -206,9 +205,10 @@ def battle_named(state: Tournament, name: str, entrants: Sequence[str] = ()) -> 
     prompts = [prompt.prompt_id for prompt in state.bank]
     if name not in prompts and not entrants:
         return (_pairing_of_id(state, name, prompts),)
-    prompt = prompt_named(state, name, "prompt")
+    require_known("prompt", [name], prompts)
     roster = [entrant.entrant_id for entrant in state.roster]
-    named = {entrant_named(state, each, "entrant") for each in entrants or roster}
+    require_known("entrant", entrants, roster)
+    prompt, named = PromptId(name), {*(entrants or roster)}
     if len(named) != _IN_A_BATTLE:
         raise ConfigurationError(
             [f"name the two entrants of the battle on {prompt!r}; known: {', '.join(roster)}"]

@@ -79,8 +79,6 @@ class Pager(NamedTuple):
     n: int
     first: int
     last: int
-    number: int
-    n_pages: int
     previous: str | None
     following: str | None
 
@@ -96,7 +94,7 @@ def _pager(path: str, query: dict[str, str], n: int, asked: str) -> Pager:
 
     first = (number - 1) * _ON_PAGE
     last = min(n, first + _ON_PAGE)
-    return Pager(n, first, last, number, n_pages, page_at(number - 1), page_at(number + 1))
+    return Pager(n, first, last, page_at(number - 1), page_at(number + 1))
 
 
 def battles_page(

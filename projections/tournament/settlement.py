@@ -213,16 +213,10 @@ def settle(
     Raises:
         KeyError: The rule's policy needs more than one judge.
     """
-    name = _settled_name(prompts, judge, rule)
+    name = "settled", frozenset(prompts), judge, rule
     if name not in tournament.computed:
         tournament.computed[name] = tuple(_settlements(tournament, prompts, judge, rule))
     return cast("tuple[Settlement, ...]", tournament.computed[name])
-
-
-def _settled_name(
-    prompts: Collection[PromptId], judge: JudgeSettings, rule: policies.Rule
-) -> tuple[Hashable, ...]:
-    return "settled", frozenset(prompts), judge, rule
 
 
 def _settlements(

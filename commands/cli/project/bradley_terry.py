@@ -5,7 +5,6 @@ With soft scores, which say by how much a response won, they are JudgeArena's so
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
 from math import isfinite
 from typing import Annotated, Final, NamedTuple
@@ -36,6 +35,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.parameters import bradley_terry_parameters
+from commands.reading.resolve import require_known
 from ledger.events.imports import set_of
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.registration import JudgeSettings
@@ -251,7 +251,8 @@ def weights_of(text: str, known: Collection[str]) -> dict[str, float]:
             raise ConfigurationError(
                 [f"--overall {text!r}: a weight may be at most {_MAX_WEIGHT:,.0f}"]
             )
-        weights[_one_of("--overall", dimension, known)] = weight
+        weights[dimension] = weight
+    require_known("--overall", weights, [*known])
     return weights
 
 
@@ -259,8 +260,9 @@ def _features_of(text: str) -> tuple[str, ...]:
     """Parse --control: the style features."""
     if text == _STYLE:
         return FEATURES
-    known = (*FEATURES, _STYLE)
-    return tuple(_one_of("--control", part.strip(), known) for part in text.split(","))
+    features = tuple(part.strip() for part in text.split(","))
+    require_known("--control", features, (*FEATURES, _STYLE))
+    return features
 
 
 def _number(text: str) -> float | None:
@@ -269,11 +271,3 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if isfinite(number) else None
-
-
-def _one_of(option: str, name: str, known: Collection[str]) -> str:
-    if name in known:
-        return name
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-    raise ConfigurationError([f"{option}: {name!r} is not known; {hint}"])

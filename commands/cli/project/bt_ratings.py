@@ -1,6 +1,6 @@
 """Bradley-Terry ratings of a tournament, of imported battles, or of both, with their notes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import inf
@@ -29,7 +29,7 @@ from commands.reading.parameters import require_anchor
 from ledger.events.imports import BattlesImported
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, Json, JudgeId
+from ledger.identity import Dimension, Json
 from projections.battles import settled
 from projections.battles.columns import Battles
 from projections.battles.imported import BattlesOfSet
@@ -47,7 +47,6 @@ from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of,
 from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
 from projections.tournament.settlement import Settlement, account_of
 from projections.tournament.shares import outside_share, share_of
-from projections.tournament.state import Tournament
 
 Prefs: TypeAlias = Literal["soft", "hard"]
 _FIT: Final = "--fit-temperature"
@@ -225,7 +224,8 @@ def corrected_by_judge(
     state, name = source.state, truth.judge_id
     if source.judge_id in {name, None}:
         fault = f"--truth {name!r} corrects one other judge: name it by --judge"
-        raise ConfigurationError([f"{fault}; known: {', '.join(_others(state, name))}"])
+        others = ", ".join(each.judge_id for each in state.panel if each.judge_id != name)
+        raise ConfigurationError([f"{fault}; known: {others}"])
     strong = replace(source, judge=truth)
     found: dict[str, Corrected] = {}
     is_drawn = share_of(state, truth) is not None
@@ -247,10 +247,6 @@ def corrected_by_judge(
 def _widened(found: CorrectedRatings, by: float) -> CorrectedRatings:
     """Return ratings with wider intervals, since the judge's verdicts were looked at before."""
     return found if by == 1 else found._replace(ratings=found.ratings.widened(by))
-
-
-def _others(state: Tournament, name: JudgeId) -> Iterator[str]:
-    return (judge.judge_id for judge in state.panel if judge.judge_id != name)
 
 
 def _sampling_of(

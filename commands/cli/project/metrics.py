@@ -210,14 +210,11 @@ def _notes(runs: Sequence[RunMetrics], known: Evaluations) -> Iterator[str]:
         yield from _of_run(measured)
         yield from _how_asked(measured.run.plan, known)
     yield _CLUSTERED
-    if any(_lacks_interval(metric) for measured in runs for metric in measured.metrics):
+    estimates = (metric.estimate for measured in runs for metric in measured.metrics)
+    if any(each.value is not None and each.low is None for each in estimates):
         yield NO_INTERVAL
     if any(measured.run.plan.kind == "perplexity" for measured in runs):
         yield _COMPARABLE
-
-
-def _lacks_interval(metric: Metric) -> bool:
-    return metric.estimate.value is not None and metric.estimate.low is None
 
 
 def _of_run(measured: RunMetrics) -> Iterator[str]:

@@ -15,7 +15,7 @@ from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.errors import ConfigurationError, counted
 from commands.judging.unreadable import gold_notes
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
-from commands.reading.resolve import unknown
+from commands.reading.resolve import require_known
 from commands.reading.results import (
     NOTHING_SPARED,
     Spared,
@@ -92,10 +92,8 @@ def chosen_matches(
     compared, names = [*every], {*entrants}
     prompts = {match.prompt_id: None for match in compared if match.prompt_id is not None}
     known = {name: None for match in compared for name in (match.entrant_a, match.entrant_b)}
-    if prompt is not None and prompt not in prompts:
-        raise unknown("--prompt", prompt, [*prompts])
-    for name in names - known.keys():
-        raise unknown("--entrant", name, [*known])
+    require_known("--prompt", [] if prompt is None else [prompt], [*prompts])
+    require_known("--entrant", names, [*known])
     return [
         match
         for match in compared

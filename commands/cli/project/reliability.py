@@ -30,7 +30,7 @@ from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted, joined_names
 from commands.importing.imported_set import SelectedSet, imported_set
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
-from commands.reading.resolve import on_dimension, unknown
+from commands.reading.resolve import on_dimension, require_known
 from commands.reading.results import bias_rows, fragility_rows
 from ledger.identity import Dimension, Json
 from ledger.store import Ledger
@@ -184,9 +184,7 @@ def _compared(
     votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
     versions = judge_versions(source.state)
     settled = []
-    for name in names:
-        if name not in versions:
-            raise unknown("judge", name, [*versions])
+    require_known("judge", names, [*versions])
     if versions[names[0]] == versions[names[1]]:
         same = f"{names[0]} and {names[1]} are the same verdicts"
         raise ConfigurationError([f"{same}; name two judges, or two versions of one"])
