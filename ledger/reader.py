@@ -13,15 +13,14 @@ import msgspec
 
 from ledger.chain import GENESIS, Head, is_tombstone
 from ledger.errors import CannotRead, UnreadableEvent
-from ledger.identity import Digest, StreamId, key_of
+from ledger.identity import Digest, StreamId
 from ledger.recorded import DAMAGED_ROW, Recorded, StoredEvent, decode_stored, microseconds
 from ledger.storage.connection import is_corrupt
-from ledger.storage.schema import KEY
 from ledger.storage.sharing import Snapshot
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 _PAGE: Final = 250  # rows that one read transaction spans: short, so that the WAL can reset
-_LOOKED_UP: Final = 1_000  # rows that one query finds by their positions or keys
+_LOOKED_UP: Final = 1_000  # rows that one query finds by their positions
 Columns: TypeAlias = tuple[Any, ...]  # of a row, as the query names them
 _COLUMNS: Final = "position, recorded_us, type, schema_version, data, stream, version, chain"
 _EVENTS: Final = f"SELECT {_COLUMNS} FROM event WHERE position > ? AND position <= ?"  # noqa: S608 (constants)
@@ -29,7 +28,6 @@ _AT: Final = (
     f"SELECT {_COLUMNS} FROM event"  # noqa: S608
     " WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
 )
-_WITH_KEYS: Final = f"SELECT position, event_id FROM event WHERE {KEY} IN ({{}})".format  # noqa: S608
 _POSITIONS: Final = (
     "SELECT position FROM event WHERE position > ?1 AND position <= ?2"
     " AND stream IN (SELECT value FROM json_each(?3)){}"
@@ -41,12 +39,6 @@ _WITH_TYPES: Final = (
 )
 # Not looked up by type: an audit goes through all rows, whatever an index leads to.
 _OF_TYPES: Final = "{} AND +type IN (SELECT value FROM json_each(?))".format
-_NEWEST: Final = (
-    f"SELECT {_COLUMNS} FROM event WHERE position <= ?"  # noqa: S608
-    " AND (+type IN (SELECT value FROM json_each(?))"
-    " OR +stream = ? AND +type IN (SELECT value FROM json_each(?)))"
-    " ORDER BY position DESC LIMIT 1"
-)
 _LAST_ROWS: Final = (
     "SELECT * FROM event WHERE position <= ?1 AND (?2 = '' OR type = ?2)"
     " ORDER BY position DESC LIMIT ?3"
@@ -109,28 +101,6 @@ class LedgerReader:
         for page in pages:
             yield from _recorded(page)
 
-    def find(self, keys: Iterable[bytes], *, until: int | None = None) -> Iterator[Recorded]:
-        """Yield the events with some idempotency keys, in order of position.
-
-        Args:
-            keys: As `key_named` gives them.
-            until: Only events up to this position.
-
-        Raises:
-            UnreadableEvent: An event's type, version, shape or time is unknown.
-            CannotRead: The file is damaged.
-        """
-        sought = frozenset(keys)
-        in_turn, found = [*sought], list[int]()
-        for start in range(0, len(in_turn), _LOOKED_UP):
-            some = in_turn[start : start + _LOOKED_UP]
-            for position, event_id in self.select(_WITH_KEYS(",".join("?" * len(some))), *some):
-                if not isinstance(event_id, bytes) or key_of(event_id) not in sought:
-                    raise UnreadableEvent(position, DAMAGED_ROW)
-                found.append(position)
-        last = self.head.position if until is None else until
-        yield from self.at(position for position in found if position <= last)
-
     def positions(
         self, streams: Sequence[StreamId], types: Collection[str] | None, after: int, until: int
     ) -> list[int]:
@@ -159,18 +129,6 @@ class LedgerReader:
         """
         for page in self._pages_at(sorted(positions)):
             yield from _recorded(page)
-
-    def newest(
-        self, until: int, *, types: Collection[str], stream: StreamId, own_types: Collection[str]
-    ) -> Recorded | None:
-        """Return the last event up to a position of some types, or of one stream's own types.
-
-        Raises:
-            UnreadableEvent: Its type, version, shape or time is unknown.
-            CannotRead: The file is damaged.
-        """
-        chosen = _json(sorted(types)), stream, _json(sorted(own_types))
-        return next(_recorded(self.select(_NEWEST, until, *chosen)), None)
 
     def rows(self, *, after: int = 0, until: int | None = None) -> Iterator[StoredEvent]:
         """Yield events as stored, not decoded: to show, export or merge them.

@@ -176,11 +176,7 @@ def _tell_repeated(
 
 
 def failure_reasons(said: str | None) -> frozenset[FailureReason]:
-    """Return the failures that --retry names.
-
-    Raises:
-        ConfigurationError: One of them is no failure that is final.
-    """
+    """Return the failures that --retry names."""
     return _named(said, FINAL | MAY_CHANGE)
 
 

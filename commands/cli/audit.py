@@ -1,18 +1,19 @@
 """`tourney log`, `verify`, `replay`, `backup` and `redact`: audit a ledger."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
 from commands.auditing.events import find_events
 from commands.auditing.events import follow as follow_rows
 from commands.auditing.redact import redact_with_consent
+from commands.auditing.replay import Replayed
 from commands.auditing.replay import replay as replay_runs
 from commands.auditing.soundness import require_sound
-from commands.auditing.verify import noted_heads
+from commands.auditing.verify import Verification, noted_heads
 from commands.auditing.verify import verify as verify_ledger
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, position_of, stream_of
@@ -20,13 +21,16 @@ from commands.cli.shared.output import Writer, say, write_json
 from commands.cli.shared.selection import OF_LEDGER, OF_TOURNAMENT, WRITTEN, Selection, selecting
 from commands.cli.shared.terminal import console, progress_on_stderr
 from commands.cli.shared.workspace import ledger_to_change
-from commands.cli.tables import history
 from commands.cli.tables.render import Format
-from commands.errors import AuditDisagrees, ConfigurationError, counted
+from commands.cli.tables.table import Table, table_of
+from commands.errors import AuditDisagrees, ConfigurationError, counted, first_lines
+from ledger.auditing.audit import Redaction
 from ledger.events.registry import EVENTS
 from ledger.exchange import back_up, unfinished_backups
+from ledger.identity import Json
 from ledger.recorded import StoredEvent
 from ledger.store import Ledger
+from projections.results.columns import KEPT, Column, Kept, Shown
 
 _LOOKS_EVERY_S: Final = 0.5
 
@@ -76,18 +80,18 @@ def log(
         _list(rows, selection.writer, follow=follow)
     else:
         for row in rows:
-            write_json(history.event_fields(row))
+            write_json(event_fields(row))
     if follow:
         for row in follow_rows(selection.path, until, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
             if event_type in {None, row.type}:
-                Writer(Format.JSONL).write(history.log_table([row]))
+                Writer(Format.JSONL).write(log_table([row]))
 
 
 def _list(rows: Sequence[StoredEvent], writer: Writer, *, follow: bool) -> None:
     """List events; one document has no end that could be followed."""
     if follow and writer.chosen is Format.JSON:
         writer = Writer(Format.JSONL)
-    writer.write(history.log_table(rows))
+    writer.write(log_table(rows))
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
@@ -112,7 +116,7 @@ def verify(
     noted = [head for name in checkpoint or () for head in noted_heads(name)]
     with Ledger.read_only(selection.path) as opened, progress_on_stderr() as on_progress:
         verified = verify_ledger(opened, noted, on_progress)
-    selection.writer.write(history.faults_table(verified))
+    selection.writer.write(faults_table(verified))
     if verified.faults:
         raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {selection.path}")
 
@@ -143,7 +147,7 @@ def replay(
             against=against,
             out=output,
         )
-    selection.writer.write(history.differences_table(replayed))
+    selection.writer.write(differences_table(replayed))
     if faults := [file for file in replayed.differences if file.is_fault]:
         files = ", ".join(f"{file.run}/{file.path}" for file in faults)
         raise AuditDisagrees(f"files differ from the ledger: {files}")
@@ -192,3 +196,117 @@ def redact(
     """
     with ledger_to_change(ledger_path(ledger, config)) as opened, console() as talk:
         redact_with_consent(opened, position, why, agreed=yes, console=talk)
+
+
+class LogRow(NamedTuple):
+    """An event of the ledger."""
+
+    position: Kept[int]
+    recorded_at: Annotated[str, Column("Recorded", importance=1)]
+    stream: Annotated[str, Column("Tournament")]
+    type: Annotated[str, Column("Event", importance=KEPT)]
+    key: Annotated[str, Column("Of", importance=KEPT)]
+    event_id: str
+
+
+def log_table(rows: Iterable[StoredEvent]) -> Table:
+    """Return a row for each event; a note says that there is none."""
+    rows = tuple(rows)
+    return table_of(
+        LogRow,
+        (
+            LogRow(
+                position=row.position,
+                recorded_at=row.decode().recorded_at.isoformat(),
+                stream=row.stream,
+                type=row.type,
+                key=_key(row),
+                event_id=row.event_id.hex(),
+            )
+            for row in rows
+        ),
+        "tourney/log@1",
+        "Events",
+        notes=() if rows else ("no events",),
+    )
+
+
+def _key(row: StoredEvent) -> str:
+    return " ".join(row.decode().event.natural_key)
+
+
+def event_fields(row: StoredEvent) -> dict[str, Json]:
+    """Return all fields of an event and its envelope."""
+    recorded = row.decode()
+    return {
+        "position": recorded.position,
+        "stream": recorded.stream,
+        "version": recorded.version,
+        "event_id": row.event_id.hex(),
+        "recorded_at": recorded.recorded_at.isoformat(),
+        "redacted": recorded.redacted,
+        "chain": recorded.chain,
+        "event": {"type": row.type, **recorded.event.fields},
+    }
+
+
+class FaultRow(NamedTuple):
+    """Something wrong at a position of the ledger."""
+
+    position: Shown[int]
+    why: Annotated[str, Column("What is wrong")]
+
+
+def faults_table(verified: Verification) -> Table:
+    """Return a row for each fault that a check of the ledger found."""
+    head, n_claims, n_foreign, faults, redactions, unmade = verified
+    checked = f"{counted(head.position, 'event')}, {counted(n_claims, 'published run')}"
+    foreign = f" ({n_foreign} from merged ledgers were not)" if n_foreign else ""
+    return table_of(
+        FaultRow,
+        (FaultRow(position=fault.position, why=fault.why) for fault in faults),
+        "tourney/verify@1",
+        "Faults",
+        notes=(
+            f"{checked} checked{foreign}: {counted(len(faults), 'fault')}, checkpoint {head}",
+            *first_lines([*map(_redaction_line, redactions)], len(redactions), "redaction"),
+            *(f"{file.run}/{file.path} {file.why}" for file in unmade),
+        ),
+        facts={
+            "n_events": head.position,
+            "n_redacted": len(redactions),
+            "redacted": [file._asdict() for file in redactions],
+            "n_runs": n_claims,
+            "n_foreign_runs": n_foreign,
+            "checkpoint": str(head),
+        },
+    )
+
+
+def _redaction_line(redaction: Redaction) -> str:
+    position, type_, told_at, why = redaction
+    return f"position {position} ({type_}) was redacted; reason (position {told_at}): {why}"
+
+
+class DifferenceRow(NamedTuple):
+    """A file of a run that differs from the ledger."""
+
+    run: Shown[str]
+    path: Annotated[str, Column("File")]
+    why: Annotated[str, Column("What is wrong")]
+
+
+def differences_table(replayed: Replayed) -> Table:
+    """Return a row for each file that differs from the ledger."""
+    n_runs = counted(len(replayed.runs), "run")
+    return table_of(
+        DifferenceRow,
+        (
+            DifferenceRow(run=file.run, path=file.path, why=file.why)
+            for file in replayed.differences
+        ),
+        "tourney/replay@1",
+        "Differences",
+        notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),
+        facts={"runs": list(replayed.runs)},
+    )

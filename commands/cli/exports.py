@@ -1,12 +1,10 @@
 """`tourney export` and `report`: write events, battles, ratings, results or a page to a file."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, Literal, TypeAlias
 
 import typer
 
@@ -32,9 +30,10 @@ from commands.importing.imported_set import SelectedSet
 from commands.reading.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.reading.parameters import require_anchor
 from commands.reading.resolve import tournament_at
+from commands.reading.results import results_now
 from commands.report.battles import WhichBattles
 from commands.report.page import page_of
-from commands.report.subject import Subject, subject_now
+from commands.report.subject import Subject, subject_of
 from commands.report.summary import summary_of
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
@@ -50,15 +49,7 @@ from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
 from projections.results.columns import csv_of
 
-_Rows: TypeAlias = Sequence[Fields]
-_RATING_COLUMNS: Final[Mapping[str, type]] = {
-    "dimension": str,
-    "group": int,
-    "model": str,
-    **dict.fromkeys(("rating", "ci_low", "ci_high"), float),
-    "n_battles": int,
-    **dict.fromkeys(("source", "reason"), str),
-}
+_Record: TypeAlias = Mapping[str, object]
 _SEVERAL: Final = (
     "the file holds {} dimensions, in the field `dimension`, which readers of JudgeArena's format"
     " ignore: export one of them with --dimension"
@@ -91,7 +82,7 @@ def export_battles(
 
     Example: tourney export battles -o battles.csv
     """
-    require_suffix(output)
+    require_suffix(output, ".csv", ".jsonl", ".parquet")
     source = read_outcomes(ctx.obj)
     if isinstance(source, JudgedTournament):
         _say_accounts(source)
@@ -99,11 +90,9 @@ def export_battles(
         if n_dimensions > 1:
             say(_SEVERAL.format(n_dimensions))
         columns = {**plain.COLUMNS, "dimension": str}
-        write_records(_records(source), output, columns=columns, row_of=plain.row_of)
+        write_records(_records(source), output, columns, plain.row_of)
     else:
-        write_records(
-            of_imported(source.events), output, columns=plain.COLUMNS, row_of=plain.row_of
-        )
+        write_records(of_imported(source.events), output, plain.COLUMNS, plain.row_of)
 
 
 @selecting(*BATTLES)
@@ -113,16 +102,13 @@ def export_elo_ratings(
     ties: options.Ties = None,
     anchor: options.Anchor = None,
 ) -> None:
-    """Write Bradley-Terry ratings in JudgeArena's format, or as a table of them.
+    """Write Bradley-Terry ratings in JudgeArena's format.
 
-    Options override the recorded settings.
-
-    The suffix of the file decides: .json is JudgeArena's document, as on standard output; .csv,
-    .jsonl and .parquet have one row per entrant and dimension.
+    Options override the recorded settings. `tourney project bt --format csv` writes a table.
 
     Example: tourney export elo-ratings -o elo_ratings.json
     """
-    require_suffix(output, ".json")
+    require_suffix(output, ".json", hint="`tourney project bt --format csv` writes a table")
     source = read_outcomes(ctx.obj)
     parameters = parameters_of(source.settings("bradley_terry"), ties, anchor)
     require_anchor(parameters, source.roster)
@@ -131,12 +117,8 @@ def export_elo_ratings(
         records = _ratings_of_tournament(source, parameters)
     else:
         records = _ratings_of_imported(source, parameters)
-    if output is None or output.suffix in {".json", ""}:
-        text = json.dumps(records, indent=2, allow_nan=False)
-        write([f"{text}\n".encode()], output)
-    else:
-        rows = [*cast("_Rows", records["ratings"]), *cast("_Rows", records["unrated"])]
-        write_records(rows, output, columns=_RATING_COLUMNS)
+    text = json.dumps(records, indent=2, allow_nan=False)
+    write([f"{text}\n".encode()], output)
 
 
 @selecting(*OF_TOURNAMENT)
@@ -164,19 +146,9 @@ def export_results(
     write([results_file(results)], output)
 
 
-class ReportFormat(StrEnum):
-    """A format of the report."""
-
-    HTML = "html"
-    MD = "md"
-
-
-_NAMES: Final = {ReportFormat.HTML: "HTML", ReportFormat.MD: "Markdown"}
-_BY_SUFFIX: Final = {
-    ".html": ReportFormat.HTML,
-    ".htm": ReportFormat.HTML,
-    ".md": ReportFormat.MD,
-}
+ReportFormat: TypeAlias = Literal["html", "md"]
+_NAMES: Final[Mapping[ReportFormat, str]] = {"html": "HTML", "md": "Markdown"}
+_BY_SUFFIX: Final[Mapping[str, ReportFormat]] = {".html": "html", ".htm": "html", ".md": "md"}
 
 
 @selecting(*JUDGED)
@@ -202,7 +174,7 @@ def report(
     ] = None,
     battles: Annotated[
         WhichBattles, typer.Option(help="Which battles the page shows with their texts.")
-    ] = WhichBattles.SAMPLE,
+    ] = "sample",
 ) -> None:
     """Write the report as one self-contained HTML file, or in short as Markdown.
 
@@ -212,45 +184,34 @@ def report(
     """
     chosen = _format_of(output, report_format)
     if output is None:
-        output = Path("-" if chosen is ReportFormat.MD else "report.html")
-    with opened_subject(ctx.obj) as subject:
-        is_short = chosen is ReportFormat.MD
-        text = summary_of(subject) if is_short else page_of(subject, battles)
+        output = Path("-" if chosen == "md" else "report.html")
+    subject = read_subject(ctx.obj)
+    text = summary_of(subject) if chosen == "md" else page_of(subject, battles)
     file = options.or_standard_output(output)
     write([text.encode()], file)
     if file is not None:
         say(f"written to {file}")
 
 
-@contextmanager
-def opened_subject(selection: Selection) -> Iterator[Subject]:
-    """Read what a report shows of the selected tournament, whose ledger stays open inside.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-        ConfigurationError: An option names something unknown.
-        NothingRecorded: There is no such tournament.
-    """
+def read_subject(selection: Selection) -> Subject:
+    """Read what a report shows of the selected tournament."""
     path, as_of = selection.path, selection.as_of
     with Ledger.read_only(path) as opened:
         head = head_at(opened, as_of)
         stream = stream_of(opened, selection.tournament, selection.config)
-        state = tournament_at(opened, stream, head.position, as_of, settles_only=True)
+        state = tournament_at(opened, stream, head.position, as_of)
         perspective = Perspective(selection.judge, selection.dimension)
-        yield subject_now(opened, judged_tournament(state, path, head.position, perspective), head)
+        source = judged_tournament(state, path, head.position, perspective)
+        return subject_of(opened, results_now(source, head), is_run=False)
 
 
 def _format_of(output: Path | None, asked: ReportFormat | None) -> ReportFormat:
-    """Return the format that is asked for, by the file's suffix or by name.
-
-    Raises:
-        ConfigurationError: The suffix promises another format.
-    """
+    """Return the format that is asked for, by the file's suffix or by name."""
     if output is None or not output.suffix:
-        return asked or ReportFormat.HTML
+        return asked or "html"
     by_suffix = _BY_SUFFIX.get(output.suffix.lower())
     if by_suffix is None or asked not in (None, by_suffix):
-        wanted = asked or ReportFormat.HTML
+        wanted = asked or "html"
         fault = f"--output {output}: the report is {_NAMES[wanted]}, not {output.suffix}"
         others = "" if asked else ", or .md for Markdown"
         raise ConfigurationError(
@@ -325,50 +286,27 @@ def _say_order(boards: Iterable[Leaderboard]) -> None:
             say(note)
 
 
-FileRecord: TypeAlias = Mapping[str, object]
-Columns: TypeAlias = Mapping[str, type]
-"""The columns of a table by name, each with the type of its cells."""
-
-_SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
-
-
-def require_suffix(output: Path | None, *more: str) -> None:
-    """Refuse a file of an unknown kind before anything is read; a pipe is as standard output.
-
-    Args:
-        output: The file to write; None: standard output.
-        more: Suffixes that are known beside those of tables.
-
-    Raises:
-        ConfigurationError: The suffix is none of them.
-    """
-    known = sorted((*_SUFFIXES, *more))
+def require_suffix(
+    output: Path | None, *known: str, hint: str = "the suffix chooses the format"
+) -> None:
+    """Refuse a file of an unknown kind before anything is read; a pipe is as standard output."""
     if output is None or (output.exists() and not output.is_file() and not output.is_dir()):
         return
     if output.suffix not in known:
-        kinds = f"{', '.join(known[:-1])} or {known[-1]}"
-        fault = f"--output {output}: the suffix is {output.suffix!r}, but must be {kinds}"
-        raise ConfigurationError([f"{fault}; the suffix chooses the format"])
+        fault = f"--output {output}: the suffix is {output.suffix!r}, but must be"
+        kinds = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
+        raise ConfigurationError([f"{fault} {kinds}; {hint}"])
 
 
 def write_records(
-    records: Iterable[FileRecord],
+    records: Iterable[_Record],
     output: Path | None,
-    *,
-    columns: Columns,
-    row_of: Callable[[FileRecord], FileRecord] = dict,
+    columns: Mapping[str, type],
+    row_of: Callable[[_Record], _Record] = dict,
 ) -> None:
     """Write records as lines of JSON, or as a table to a file that is named .csv or .parquet.
 
-    Args:
-        records: What is written; a field may be missing.
-        output: The file, which is written completely or not at all; None: standard output.
-        columns: Of the table.
-        row_of: Turns a record into a row of the table.
-
-    Raises:
-        MissingExtra: Parquet is asked for, and pyarrow is not installed.
-        CannotWrite: The file cannot be written.
+    The columns and `row_of`, which turns a record into a row, are those of the table.
     """
     match output and output.suffix:
         case ".csv":
@@ -380,7 +318,8 @@ def write_records(
             wiring = import_module("commands.backends.wiring")
             write([wiring.parquet_content(columns, map(row_of, records))], output)
         case _:
-            write(_json_lines(records), output)
+            # Escaped to ASCII, which is safe on a terminal.
+            write((f"{json.dumps(each, allow_nan=False)}\n".encode() for each in records), output)
 
 
 def write(lines: Iterable[bytes], output: Path | None) -> None:
@@ -391,12 +330,6 @@ def write(lines: Iterable[bytes], output: Path | None) -> None:
         write_whole(output, lines)
 
 
-def _json_lines(records: Iterable[FileRecord]) -> Iterator[bytes]:
-    """Yield lines of JSON, escaped to ASCII, which is safe on a terminal."""
-    for record in records:
-        yield f"{json.dumps(record, allow_nan=False)}\n".encode()
-
-
-def _csv_cells(columns: Columns, row: FileRecord) -> list[object]:
+def _csv_cells(columns: Iterable[str], row: _Record) -> list[object]:
     cells = (row.get(name) for name in columns)
     return [guarded(cell) if isinstance(cell, str) else cell for cell in cells]

@@ -17,7 +17,7 @@ from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted
 from commands.judging.session import JudgingOptions
 from commands.reading.judged_tournament import JudgedTournament
-from commands.reading.resolve import unknown
+from commands.reading.resolve import require_known
 from commands.runs.gate import run_gate
 from commands.spending.offer import SpendingOptions
 from projections.ratings.gate import MARGIN, GateQuestion, gate_looks
@@ -81,7 +81,7 @@ def gate(
     elif yes or max_usd is not None:
         raise ConfigurationError(["--yes and --max-usd are for what --run asks: add --run"])
     source = read_verdicts(selection)
-    _require_known(question, source.roster)
+    require_known("entrant", question.pair, source.roster)
     rows = [look.row for look in gate_looks(source.state, source.judge, question)]
     selection.writer.write(with_source(_table(rows, question, source), source))
     verdicts = {row.verdict for row in rows}
@@ -107,20 +107,14 @@ def _run(selection: Selection, question: GateQuestion, spending: SpendingOptions
         why = "--run asks by the settings of today: leave out --as-of and --tournament"
         raise ConfigurationError([why])
     place = workspace(selection.config, selection.ledger)
-    _require_known(question, [entrant.entrant_id for entrant in place.opening.roster])
+    roster = [entrant.entrant_id for entrant in place.opening.roster]
+    require_known("entrant", question.pair, roster)
     how = JudgingOptions(judge=selection.judge, spending=spending)
     backends = backends_on("local", place.settings, place.folder, say)
     with place.recorder(say) as recorder, console() as talk:
         run_gate(
             recorder, place, question, how, backends, talk, reach=reach, only=selection.dimension
         )
-
-
-def _require_known(question: GateQuestion, roster: Iterable[str]) -> None:
-    names = [*roster]
-    for name in question.pair:
-        if name not in names:
-            raise unknown("entrant", name, names)
 
 
 def _notes(rows: Iterable[GateRow]) -> Iterator[str]:

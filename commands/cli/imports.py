@@ -18,7 +18,6 @@ from commands.cli.shared.output import Writer, say
 from commands.cli.shared.reading import set_name
 from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
 from commands.cli.shared.workspace import ledger_to_write, workspace
-from commands.cli.tables.history import conflicts_table
 from commands.cli.tables.table import Table, table_of
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ImportedAdapter, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted, shortened
@@ -38,7 +37,7 @@ from commands.importing.responses import (
 from ledger.errors import BrokenExport
 from ledger.exchange import read_export
 from ledger.store import Ledger
-from projections.results.columns import Column, Shown
+from projections.results.columns import KEPT, Column, Shown
 
 _LONGEST_HEADER: Final = 1_000  # bytes
 _CLAIM: Final = (
@@ -379,4 +378,48 @@ def imported_responses_table(imported: ImportedResponses) -> Table:
 def _counts(responses: Sequence[FoundResponse]) -> Counter[_Place]:
     return Counter(
         (str(response.file), str(response.response.entrant_id)) for response in responses
+    )
+
+
+class ConflictRow(NamedTuple):
+    """An event of another ledger that contradicts one of this."""
+
+    position: Annotated[int, Column("Position here")]
+    their_position: Annotated[int, Column("Position there")]
+    stream: Annotated[str, Column("Tournament")]
+    type: Annotated[str, Column("Event", importance=KEPT)]
+    key: Annotated[str, Column("Of", importance=KEPT)]
+
+
+def conflicts_table(taken: MergeCounts) -> Table:
+    """Return a row for each event of another ledger that contradicts this one."""
+    note = (
+        f"{counted(taken.n_new, 'event')} imported, {taken.n_known} already here,"
+        f" {counted(len(taken.conflicts), 'conflict')},"
+        f" {counted(taken.n_left, 'outcome')} left out, to be reconciled again"
+    )
+    if taken.n_unfounded:
+        left = counted(taken.n_unfounded, "sample or completion", "samples and completions")
+        note += f", {left} left out that do not match the plans here"
+    return table_of(
+        ConflictRow,
+        (
+            ConflictRow(
+                position=conflict.position,
+                their_position=conflict.row.position,
+                stream=conflict.row.stream,
+                type=conflict.row.type,
+                key=" ".join(conflict.row.decode().event.natural_key),
+            )
+            for conflict in taken.conflicts
+        ),
+        "tourney/merge@1",
+        "Conflicts: this ledger's events were kept",
+        notes=(note,),
+        facts={
+            "n_new": taken.n_new,
+            "n_known": taken.n_known,
+            "n_left": taken.n_left,
+            "n_unfounded": taken.n_unfounded,
+        },
     )

@@ -50,7 +50,7 @@ from commands.judging.scoring import MissingScores, missing_scores
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.judging.stops import forecast_stops
 from commands.judging.unreadable import tell_without_gold
-from commands.reading.resolve import unknown
+from commands.reading.resolve import require_known
 from commands.runs.register import prompts_to_judge
 from commands.runs.workspace import Workspace
 from commands.settings.reader import read_settings
@@ -241,7 +241,10 @@ class _PlannedJudging:
 
     def designs(self, goal: DesignGoal) -> Table:
         """Compare designs."""
-        _require_two(goal.separate or (), [each.entrant_id for each in self.state.roster])
+        separate = goal.separate or ()
+        require_known("--separate", separate, [each.entrant_id for each in self.state.roster])
+        if len({*separate}) < len(separate):
+            raise ConfigurationError(["--separate names one entrant twice; name two"])
         found = forecast_designs(
             self.state, self.prompts, self.judge, self.pricing, self.rules, goal
         )
@@ -291,15 +294,6 @@ def _planned_repeats(
     drawn = counted(len(repeats), "query", "queries")
     note = f"they ask {drawn} with a verdict again, drawn by the seed"
     return missing_verdicts_table(count_repeats(state, queries), cost, not_planned=[note])
-
-
-def _require_two(names: Sequence[str], roster: Sequence[str]) -> None:
-    """Refuse names of --separate that are not two entrants of the roster."""
-    for name in names:
-        if name not in roster:
-            raise unknown("--separate", name, roster)
-    if len({*names}) < len(names):
-        raise ConfigurationError(["--separate names one entrant twice; name two"])
 
 
 def _tell_of_kin(state: Tournament, judge: JudgeSettings) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from commands.cli.exports import opened_subject
+from commands.cli.exports import read_subject
 from commands.cli.shared.output import say
 from commands.cli.shared.selection import JUDGED, selecting
 from commands.errors import ConfigurationError, joined_names
@@ -51,12 +51,12 @@ def export_hub(ctx: typer.Context, folder: Folder) -> None:
     Example: tourney export hub shared
     """
     parquet = import_module("commands.backends.wiring").parquet_content
-    with opened_subject(ctx.obj) as subject:
-        files = {
-            "battles.parquet": parquet(_BATTLES, _battles(subject)),
-            "responses.parquet": parquet(_RESPONSES, _responses(subject.results.tournament)),
-            "README.md": card_of(subject).encode(),
-        }
+    subject = read_subject(ctx.obj)
+    files = {
+        "battles.parquet": parquet(_BATTLES, _battles(subject)),
+        "responses.parquet": parquet(_RESPONSES, _responses(subject.results.tournament)),
+        "README.md": card_of(subject).encode(),
+    }
     _write_into(folder, files)
     path = shlex.quote(str(folder))
     say(f"publish it with `hf upload ORG/NAME {path} --repo-type dataset`")
@@ -102,8 +102,7 @@ def export_every_eval_ever(ctx: typer.Context, folder: Folder) -> None:
 
     Example: tourney export every-eval-ever records
     """
-    with opened_subject(ctx.obj) as subject:
-        records = [*records_of(subject, utc_now())]
+    records = [*records_of(read_subject(ctx.obj), utc_now())]
     if not records:
         raise ConfigurationError(["no entrant is rated yet; run `tourney apply judge`"])
     contents = {path: json.dumps(record, indent=2).encode() for path, record in records}
@@ -134,7 +133,6 @@ def export_wandb(ctx: typer.Context, name: RunName = None) -> None:
 
 
 def _log(ctx: typer.Context, tracker: str, name: str | None) -> None:
-    with opened_subject(ctx.obj) as subject:
-        run = tracked_run(subject, name)
+    run = tracked_run(read_subject(ctx.obj), name)
     place = import_module("commands.backends.wiring").log_run(tracker, run)
     say(f"logged as {run.name!r} of {run.project!r} in {place}")

@@ -11,11 +11,10 @@ from commands.errors import ConfigurationError, Spelling, as_option
 from commands.importing.imported_set import require_known, spelt
 from commands.reading.parameters import settings_of
 from commands.reading.resolve import (
-    entrant_named,
     judge_of,
     on_dimension,
-    prompt_named,
     require_jury,
+    require_known,
     unknown,
 )
 from ledger.events.imports import BattlesImported
@@ -258,9 +257,10 @@ def battle_named(state: Tournament, name: str, entrants: Sequence[str] = ()) -> 
     prompts = [prompt.prompt_id for prompt in state.bank]
     if name not in prompts and not entrants:
         return (_pairing_of_id(state, name, prompts),)
-    prompt = prompt_named(state, name, "prompt")
+    require_known("prompt", [name], prompts)
     roster = [entrant.entrant_id for entrant in state.roster]
-    named = {entrant_named(state, each, "entrant") for each in entrants or roster}
+    require_known("entrant", entrants, roster)
+    prompt, named = PromptId(name), {*(entrants or roster)}
     if len(named) != _IN_A_BATTLE:
         raise ConfigurationError(
             [f"name the two entrants of the battle on {prompt!r}; known: {', '.join(roster)}"]

@@ -1,10 +1,9 @@
 """Resolve what options name: tournament, position (--as-of), judge, dimension, policy, parser."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
-from typing import TypeVar
 
 import msgspec
 
@@ -12,15 +11,13 @@ from commands.errors import ConfigurationError, NothingRecorded, Spelling, as_op
 from ledger.errors import TourneyError
 from ledger.events.imports import set_of
 from ledger.events.registration import JudgeSettings
-from ledger.identity import EntrantId, PromptId, StreamId
+from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSERS, newest_parser
 from projections.verdicts.policies import MAJORITY, POLICY_NAMES, Rule
-
-Name = TypeVar("Name", bound=str)
 
 
 def stream_named(ledger: Ledger, name: str | None, spelling: Spelling = as_option) -> StreamId:
@@ -71,30 +68,17 @@ def position_at(ledger: Ledger, when: str, *, option: str) -> int:
 
 
 def tournament_at(
-    ledger: Ledger,
-    stream: StreamId,
-    until: int | None,
-    said: str | None = None,
-    *,
-    settles_only: bool = False,
+    ledger: Ledger, stream: StreamId, until: int | None, said: str | None = None
 ) -> Tournament:
     """Fold a tournament from an open ledger.
 
     `said` is how the caller wrote the last position to read; without one it reads to the end.
-    Reading no more than what settles pairings by recorded outcomes is faster.
 
     Raises:
         ConfigurationError: It was opened after that position.
         NothingRecorded: It was never opened.
     """
-    if settles_only:
-        from commands.reading.outcomes import (  # noqa: PLC0415  # `status` needs no numpy
-            tournament_with_outcomes,
-        )
-
-        state = tournament_with_outcomes(ledger, stream, until)
-    else:
-        state = fold(tournament_of(stream), ledger.read(until=until))
+    state = fold(tournament_of(stream), ledger.read(until=until))
     if state.opening is None:
         raise _not_there(ledger, stream, until, said)
     return state
@@ -163,31 +147,6 @@ def rule_of(policy: str, parser: str | None, spelling: Spelling = as_option) -> 
     return Rule(policy, full_name)
 
 
-def prompt_named(state: Tournament, name: str, option: str) -> PromptId:
-    """Return the id of a prompt of the bank.
-
-    Raises:
-        ConfigurationError: There is none of that name.
-    """
-    return _known(name, [prompt.prompt_id for prompt in state.bank], option)
-
-
-def entrant_named(state: Tournament, name: str, option: str) -> EntrantId:
-    """Return the id of an entrant of the roster.
-
-    Raises:
-        ConfigurationError: There is none of that name.
-    """
-    return _known(name, [entrant.entrant_id for entrant in state.roster], option)
-
-
-def _known(name: str, known: Sequence[Name], option: str) -> Name:
-    for each in known:
-        if each == name:
-            return each
-    raise unknown(option, name, known)
-
-
 def require_jury(state: Tournament, judge: str | None, spelling: Spelling = as_option) -> None:
     """Require several judges for the majority policy.
 
@@ -223,6 +182,17 @@ def _day_of(digits: str) -> date | None:
         return date.fromisoformat(digits)
     except ValueError:
         return None
+
+
+def require_known(named: str, values: Iterable[str], known: Sequence[str]) -> None:
+    """Require names that are known.
+
+    Raises:
+        ConfigurationError: One of them is not.
+    """
+    for value in values:
+        if value not in known:
+            raise unknown(named, value, known)
 
 
 def unknown(named: str, value: str, known: Sequence[str]) -> ConfigurationError:

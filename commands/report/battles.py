@@ -2,9 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from commands.report.subject import Subject
 from commands.report.text import ShownText, shown_reply, shown_text, texts_beside
@@ -20,12 +19,8 @@ _SAMPLE: Final = 40  # battles
 _MOST: Final = 3_000  # characters of a text in a sample
 
 
-class WhichBattles(StrEnum):
-    """Which battles a report shows."""
-
-    ALL = "all"
-    SAMPLE = "sample"
-    NONE = "none"
+WhichBattles: TypeAlias = Literal["all", "sample", "none"]
+"""Which battles a report shows."""
 
 
 class Side(NamedTuple):
@@ -92,14 +87,8 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
     state = subject.results.tournament
     contradicted = disputed(state, judged, subject.results.judge)
     keys = contradicted.all
-    match which:
-        case WhichBattles.ALL:
-            chosen, most = judged, None
-        case WhichBattles.SAMPLE:
-            chosen, most = _sample(judged, keys), _MOST
-        case WhichBattles.NONE:
-            chosen, most = [], None
-    state = subject.with_replies(chosen)
+    most = _MOST if which == "sample" else None
+    chosen = judged if which == "all" else _sample(judged, keys) if which == "sample" else []
     shown = (
         shown_battle(state, each, each.match, is_disputed=each.pairing.names in keys, most=most)
         for each in chosen

@@ -1,7 +1,7 @@
 """The report's sections on how far to trust the judges and the ratings."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from commands.errors import joined_names
 from commands.report.drawings.embedded import reliability
@@ -58,7 +58,7 @@ def health_of(subject: Subject) -> tuple[BiasRow, ...]:
     """Return what is known of the judges of a tournament: reliability first, then biases."""
     prompts = frozenset(subject.results.publication.terms.prompts)
     state = subject.results.tournament
-    measures = agreement(state, prompts, state.panel, said=subject.said)
+    measures = agreement(state, prompts, state.panel)
     return (
         *(
             _as_figure(measure)
@@ -69,7 +69,7 @@ def health_of(subject: Subject) -> tuple[BiasRow, ...]:
         ),
         *(
             figure
-            for figure in biases(state, state.panel, subject.said)
+            for figure in biases(state, state.panel)
             if figure.value is not None and figure.measure in _KINDS
         ),
     )
@@ -146,34 +146,16 @@ def named_prompts(row: FragilityRow) -> str:
     return joined_names([prompt for prompt in row.decisive or () if prompt is not None])
 
 
-class ReliabilityDiagram(NamedTuple):
-    """How honest an entrant's own probability of being right is."""
-
-    entrant: str
-    n: int
-    ece: str
-    brier: str
-    diagram: Drawing
+def calibration_of(subject: Subject) -> list[Calibration]:
+    """Return how honest each entrant's own probability of being right is, by gold answers."""
+    return [each for each in against_gold(subject.results.tournament) if each.cases]
 
 
-def calibration_of(subject: Subject) -> tuple[ReliabilityDiagram, ...]:
-    """Return a row for each entrant that said how sure it was, where a gold answer decides."""
-    return tuple(
-        ReliabilityDiagram(
-            calibration.entrant_id,
-            len(calibration.cases),
-            decimal(calibration.ece, 3),
-            decimal(calibration.brier, 3),
-            reliability(_filled(calibration), calibration.entrant_id),
-        )
-        for calibration in against_gold(subject.results.tournament)
-        if calibration.cases
-    )
-
-
-def _filled(calibration: Calibration) -> list[ConfidenceBin]:
-    return [
+def diagram_of(calibration: Calibration) -> Drawing:
+    """Draw how often an entrant is right against how sure it is."""
+    filled = [
         ConfidenceBin(one.confidence, one.correctness, one.n)
         for one in calibration.bins
         if one.confidence is not None and one.correctness is not None
     ]
+    return reliability(filled, calibration.entrant_id)

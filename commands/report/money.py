@@ -123,7 +123,8 @@ def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
     ]
     costs, unit, shown = _usd_per_response(subject), "US dollars a response", "${:.2g}"
     if len(costs.keys() & {entrant for _, entrant, _ in places}) < _FEWEST:
-        costs, unit, shown = _seconds(subject), "mean seconds for a response", "{:.2g} s"
+        costs = _means(subject, lambda response: response.elapsed_s)
+        unit, shown = "mean seconds for a response", "{:.2g} s"
     placed = [place for place in places if place[1] in costs]
     taken = [costs[entrant] for _, entrant, _ in placed]
     if len(placed) < _FEWEST or len({*taken}) == 1:  # on one line
@@ -148,11 +149,6 @@ def _usd_per_response(subject: Subject) -> Mapping[str, float]:
         for row in endpoint_spend(subject.spend.entrants)
         if row.usd and row.n_answers
     }
-
-
-def _seconds(subject: Subject) -> Mapping[str, float]:
-    """Return how long each entrant's responses took on average."""
-    return _means(subject, lambda response: response.elapsed_s)
 
 
 def _means(

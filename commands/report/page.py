@@ -25,6 +25,7 @@ from commands.report.finding import LeadFinding, caveats_of, finding_of, finding
 from commands.report.judges import (
     MEANINGS,
     calibration_of,
+    diagram_of,
     fragile_pairs,
     health_of,
     interval_of,
@@ -36,7 +37,7 @@ from commands.report.money import ValueMap, spending_of, value_map_of
 from commands.report.ratings import Ratings, ratings_of
 from commands.report.subject import RatedDimension, Subject, subject_of
 from commands.report.tables import page_columns
-from commands.report.text import points
+from commands.report.text import decimal, points
 from ledger.store import Ledger
 from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
@@ -76,23 +77,12 @@ class DigestRow(NamedTuple):
     digest: Shown[str]
 
 
-class Provenance(NamedTuple):
-    """Where the numbers come from, and how to check them."""
-
-    head: str
-    position: int
-    until: str
-    digests: tuple[DigestRow, ...]
-    versions: str
-    commands: tuple[str, ...]
-
-
 def report_of_run(ledger: Ledger, results: Results) -> dict[str, bytes]:
     """Return the report of a published run as a file: a rendering, which is not published."""
     return {"report.html": page_of(subject_of(ledger, results, is_run=True)).encode()}
 
 
-def page_of(subject: Subject, which: WhichBattles = WhichBattles.SAMPLE) -> str:
+def page_of(subject: Subject, which: WhichBattles = "sample") -> str:
     """Return the report as HTML."""
     style, script = source_of(_STYLE), source_of(_SCRIPT)
     return (
@@ -113,7 +103,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
     fragile = [(rated, fragile_pairs(rated)) for rated in subject.dimensions]
     results, battles = subject.results, battles_of(subject, which)
     rows = [row for _, rows in fragile for row in rows if row.decisive != ()]
-    is_sample = which is not WhichBattles.ALL
+    is_sample = which != "all"
     return {
         "title": title_of(subject),
         "judge": results.judge,
@@ -202,7 +192,8 @@ def _is_labelled(state: Tournament) -> bool:
     return read == _SIDES_OF_LABELLED
 
 
-def _provenance(subject: Subject) -> Provenance:
+def _provenance(subject: Subject) -> dict[str, object]:
+    """Return where the numbers come from, and how to check them."""
     state, publication = subject.results.tournament, subject.results.publication
     opening, newest = state.opening, state.newest
     digests = [
@@ -217,14 +208,14 @@ def _provenance(subject: Subject) -> Provenance:
     checked = [f"tourney verify --checkpoint {subject.head}"]
     if subject.is_run:
         checked.insert(0, f"tourney replay --against runs/{publication.run}")
-    return Provenance(
-        head=publication.head,
-        position=publication.as_of,
-        until=f"{newest.recorded_at:%Y-%m-%d %H:%M} UTC" if newest else "",
-        digests=tuple(DigestRow(name, what, digest[:_SHORT]) for what, name, digest in digests),
-        versions=", ".join(map(" ".join, opening.versions)) if opening else "",
-        commands=tuple(checked),
-    )
+    return {
+        "head": publication.head,
+        "position": publication.as_of,
+        "until": f"{newest.recorded_at:%Y-%m-%d %H:%M} UTC" if newest else "",
+        "digests": [DigestRow(name, what, digest[:_SHORT]) for what, name, digest in digests],
+        "versions": ", ".join(map(" ".join, opening.versions)) if opening else "",
+        "commands": checked,
+    }
 
 
 @cache
@@ -242,6 +233,8 @@ def templates(*packages: str) -> Environment:
         "name": _breakable,
         "points": points,
         "columns": page_columns,
+        "decimal": decimal,
+        "diagram": diagram_of,
         "figure": value_of,
         "bounds": interval_of,
         "sign": sign_of,

@@ -5,11 +5,10 @@ from datetime import date
 from typing import Final, NamedTuple
 
 from commands.errors import joined_names
-from commands.report.text import decimal
+from commands.report.text import decimal, without_middle
 from projections.results.columns import Column, columns_of
 
 _LONGEST: Final = 400  # characters of a text
-_LEFT_OUT: Final = " \N{HORIZONTAL ELLIPSIS} "
 _LESS: Final = 2  # an importance: a telephone has no room for numbers of less
 
 
@@ -54,10 +53,4 @@ def _cell(value: object, column: Column) -> str:
         case tuple():
             return joined_names([str(each) for each in value if each is not None])
         case _:
-            return _cut(str(value))
-
-
-def _cut(text: str) -> str:
-    """Return a text without its middle, if it is too long: a question may stand at either end."""
-    half = _LONGEST // 2
-    return text if len(text) <= _LONGEST else text[:half] + _LEFT_OUT + text[-half:]
+            return without_middle(str(value), _LONGEST)

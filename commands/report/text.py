@@ -11,6 +11,7 @@ from ledger.events.conversations import Messages, turns_in
 
 _MOST_WORDS: Final = 1_200  # of texts that are compared word by word: it takes the square of them
 _WORD: Final = re.compile(r"\s*\S+\s*|\s+")
+_LEFT_OUT: Final = " \N{HORIZONTAL ELLIPSIS} "  # in place of the middle of a long text
 NOTHING: Final = "–"  # stands where there is no number  # noqa: RUF001
 
 
@@ -45,6 +46,14 @@ def listed(names: Sequence[str]) -> str:
     if len(names) <= 1:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def without_middle(text: str, longest: int) -> str:
+    """Return a text without its middle, if it is too long: a question may stand at either end."""
+    if len(text) <= longest:
+        return text
+    begin = (longest - len(_LEFT_OUT)) // 2
+    return text[:begin].rstrip() + _LEFT_OUT + text[-begin:].lstrip()
 
 
 class Piece(NamedTuple):

@@ -11,7 +11,6 @@ from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.resolve import judge_of
 from commands.reading.results import results_now
 from commands.report.answers import marked_prompts
-from commands.report.battles import WhichBattles
 from commands.report.page import content_of
 from commands.report.subject import Subject
 from commands.viewer.battle_index import BattleIndex, index_of
@@ -120,7 +119,7 @@ def view_of(
         subject = Subject(
             results_now(source, head), reading.spend, runs, reading.items, is_run=False
         )
-        content = content_of(subject, WhichBattles.NONE)
+        content = content_of(subject, "none")
     except TourneyError as error:
         why_not = str(error)
     return LiveView(

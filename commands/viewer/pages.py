@@ -60,18 +60,11 @@ def _common(view: LiveView, fault: str | None) -> dict[str, object]:
     }
 
 
-class ListedBattle(NamedTuple):
-    """A battle in a list."""
-
-    row: OutcomeRow
-    outcome: str  # in a word or two
-    is_disputed: bool
-
-
-def _listed(view: LiveView, places: Sequence[int]) -> list[ListedBattle]:
+def _listed(view: LiveView, places: Sequence[int]) -> list[tuple[OutcomeRow, str, bool]]:
+    """Return battles with their outcome in a word or two, and whether they are disputed."""
     rows = outcome_rows(view.index.battles[place] for place in places)
     return [
-        ListedBattle(
+        (
             row,
             _OUTCOMES.get(row.status, row.status.replace("_", " ")),
             view.index.is_disputed(place),
@@ -86,8 +79,6 @@ class Pager(NamedTuple):
     n: int
     first: int
     last: int
-    number: int
-    n_pages: int
     previous: str | None
     following: str | None
 
@@ -103,7 +94,7 @@ def _pager(path: str, query: dict[str, str], n: int, asked: str) -> Pager:
 
     first = (number - 1) * _ON_PAGE
     last = min(n, first + _ON_PAGE)
-    return Pager(n, first, last, number, n_pages, page_at(number - 1), page_at(number + 1))
+    return Pager(n, first, last, page_at(number - 1), page_at(number + 1))
 
 
 def battles_page(
@@ -250,19 +241,6 @@ def answers_page(
             "chosen": chosen,
             "before": prompts[at - 1] if at else None,
             "after": prompts[at + 1] if at is not None and at + 1 < len(prompts) else None,
-            **_common(view, fault),
-        },
-    )
-
-
-def spend_page(view: LiveView, fault: str | None = None) -> str:
-    """Return what was spent, by whom and for what, and by day."""
-    return render(
-        "spend.html",
-        {
-            "here": "/spend",
-            "spending": spending_of(view.reading.tournament, view.reading.spend),
-            "cap": view.source.settings("judge").get("max_usd"),
             **_common(view, fault),
         },
     )

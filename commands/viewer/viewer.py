@@ -73,8 +73,6 @@ def _page_at(request: PageRequest, view: LiveView, fault: str | None) -> str | N
         case ["answers"]:
             chosen = pages.PromptFilter.of(query)
             return pages.answers_page(view, query.get("prompt", ""), chosen, fault)
-        case ["spend"]:
-            return pages.spend_page(view, fault)
         case _:
             return None
 

@@ -83,16 +83,14 @@ def agreement(
     judges: Sequence[JudgeSettings],
     rule: Rule = RECORDED,
     votes: Mapping[Dimension, VotesByAnnotator] = _NO_VOTES,
-    said: Said | None = None,
 ) -> tuple[Measure, ...]:
     """Measure judges on each dimension: each alone, each two, and all together.
 
     Judges are compared on the pairs where each has an outcome under the rule: `inconsistent` is one
     by `swap-consistent`, and none by `abstain-on-flip`; `concatenate` compares orders. Whoever
-    voted on some pairs is compared as one more judge. Verdicts are the tournament's, unless others
-    are given.
+    voted on some pairs is compared as one more judge.
     """
-    said = said or partial(verdict_of, tournament, parser=rule.parser)
+    said = partial(verdict_of, tournament, parser=rule.parser)
     settled = {
         judge.judge_id: by_dimension(tournament, settle(tournament, prompts, judge, rule))
         for judge in judges

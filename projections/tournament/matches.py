@@ -5,8 +5,8 @@ are drawn from the bank.
 """
 
 import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from operator import attrgetter
@@ -18,10 +18,8 @@ from ledger.events.conversations import Messages, asked_so_far, n_answers, trans
 from ledger.events.judging import Order, PairKey
 from ledger.events.registration import (
     Entrant,
-    Instructions,
     JudgeSettings,
     Prompt,
-    Reference,
     Rubric,
 )
 from ledger.events.responses import Followed, ResponseGenerated, response_key
@@ -35,7 +33,7 @@ from projections.tournament.designs import (
     planned_pairs,
 )
 from projections.tournament.shares import asked_prompts
-from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
+from projections.tournament.state import PairNames, Tournament
 from projections.tournament.waves import Stops, stops_of
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
@@ -378,7 +376,6 @@ def matches(
             known[cell.keys] = _readable(tournament, cell)
         return known[cell.keys]
 
-    on_record = tournament.trusted_queries.get(judge.judge_id, {})
     asked = pairings(tournament, asked_prompts(tournament, prompts, judge))
     worded = groupby(asked, key=_WHAT_WORDS_IT)
     for (rubric, prompt, planned), group in worded:
@@ -386,8 +383,7 @@ def matches(
         wording = wording_of(judge, told, rubric, prompt, planned=planned)
         for pairing in group:
             a, b = shown(pairing.a), shown(pairing.b)
-            keys = on_record.get(pairing.names) if on_record else None
-            yield pairing, _match(pairing, wording, a, b, keys)
+            yield pairing, _match(pairing, wording, a, b)
 
 
 def _match(
@@ -395,12 +391,10 @@ def _match(
     wording: Wording,
     a: ResponseGenerated | None,
     b: ResponseGenerated | None,
-    keys: QueryKeys | None = None,
 ) -> Match | None:
     if a is None or b is None:
         return None
-    keys = keys or (wording.key(a.text, b.text), wording.key(b.text, a.text))
-    return Match(pairing, a, b, wording, *keys)
+    return Match(pairing, a, b, wording, wording.key(a.text, b.text), wording.key(b.text, a.text))
 
 
 def _readable(tournament: Tournament, cell: PlannedResponse) -> ResponseGenerated | None:
@@ -409,37 +403,6 @@ def _readable(tournament: Tournament, cell: PlannedResponse) -> ResponseGenerate
     if any(answer is None or answer in tournament.redactions for answer in answers):
         return None
     return shown_response(tournament, cell)
-
-
-_N_NAMES: Final = 4  # of a pair, with which the key of an outcome begins
-_N_QUERIES: Final = 2  # with whose keys it ends
-
-
-def queries_on_record(tournament: Tournament) -> QueriesOnRecord:
-    """Return the keys of the queries that recorded outcomes name, none of them merged in.
-
-    Nothing where names do not tell which texts a judge was shown: some name had two meanings, or
-    two outcomes of a pair have different keys.
-    """
-    named = (tournament.prompts, tournament.rubrics, tournament.entrants, tournament.judges)
-    if len(_told(tournament)) > 1 or any(len(_registered_once(x)) < len(x) for x in named):
-        return {}
-    found: defaultdict[JudgeId, dict[PairNames, QueryKeys]] = defaultdict(dict)
-    for key in tournament.outcomes:
-        names, queries = key[:_N_NAMES], key[-_N_QUERIES:]
-        if found[key.judge].setdefault(names, queries) != queries:
-            return {}
-    return found
-
-
-def _told(setting: Tournament) -> set[tuple[Instructions, int]]:
-    """Return what openings told judges and entrants, beside what is registered."""
-    openings = (*setting.replaced_openings, setting.opening)
-    return {(each.instructions, each.generation_seed) for each in openings if each}
-
-
-def _registered_once(known: Iterable[Reference]) -> set[str]:
-    return {label for label, n in Counter(each.label for each in known).items() if n == 1}
 
 
 def queries_to(

@@ -213,31 +213,10 @@ def settle(
     Raises:
         KeyError: The rule's policy needs more than one judge.
     """
-    name = _settled_name(prompts, judge, rule)
+    name = "settled", frozenset(prompts), judge, rule
     if name not in tournament.computed:
         tournament.computed[name] = tuple(_settlements(tournament, prompts, judge, rule))
     return cast("tuple[Settlement, ...]", tournament.computed[name])
-
-
-def settle_open(
-    before: Tournament, after: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> None:
-    """Settle again, by the outcomes on record, only pairs that were neither decided nor tied.
-
-    The later state has the same pairs and outcomes; it may know more verdicts.
-    """
-    after.computed[_settled_name(prompts, judge, policies.RECORDED)] = tuple(
-        each
-        if each.score is not None
-        else _recorded(after, each.pairing, each.match, judge, policies.DEFAULT_POLICY)
-        for each in settle(before, prompts, judge)
-    )
-
-
-def _settled_name(
-    prompts: Collection[PromptId], judge: JudgeSettings, rule: policies.Rule
-) -> tuple[Hashable, ...]:
-    return "settled", frozenset(prompts), judge, rule
 
 
 def _settlements(

@@ -7,7 +7,7 @@ tournament reuses those of another in the same ledger. Everything else is from i
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar
 
 from immutables import Map
 
@@ -36,12 +36,6 @@ Thing = TypeVar("Thing", bound=Value)
 
 PairNames: TypeAlias = tuple[Dimension, PromptId, EntrantId, EntrantId]
 """A dimension, a prompt and two entrants."""
-
-QueryKeys: TypeAlias = tuple[Digest, Digest]
-"""The keys of both queries about a pair: forward, then swapped."""
-
-QueriesOnRecord: TypeAlias = Mapping[JudgeId, Mapping[PairNames, QueryKeys]]
-_TRUSTED: Final = "trusted queries"
 
 
 @dataclass(frozen=True)
@@ -132,18 +126,6 @@ class Tournament:
     def computed(self) -> dict[Hashable, object]:
         """What projections computed of it and need again, by name: a state never changes."""
         return {}
-
-    def trust(self, queries: QueriesOnRecord) -> None:
-        """Take keys of queries from the record, where they are surely those that the texts give.
-
-        To compute them takes most of the time that matches take.
-        """
-        self.computed[_TRUSTED] = queries
-
-    @property
-    def trusted_queries(self) -> QueriesOnRecord:
-        """The keys that need not be computed."""
-        return cast("QueriesOnRecord", self.computed.get(_TRUSTED, {}))
 
     def queries_in(self, request: Digest) -> tuple[Digest, ...]:
         """Return the queries that were sent in a request: itself, or one for each dimension."""

@@ -6,7 +6,6 @@ from typing import get_args
 
 import pytest
 
-from commands.report.battles import WhichBattles
 from commands.report.page import page_of
 from ledger.events.registry import Event
 from tests.browser.conftest import Scheme, Visit, Visiting
@@ -26,7 +25,7 @@ OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = tru
 def report() -> str:
     """Return a report with every section that a tournament without endpoints has."""
     events = sure(history(cup(4), *FATES * 2), {"zoe": 0.9, "amy": 0.4})
-    return page_of(subject(*events), WhichBattles.ALL)
+    return page_of(subject(*events), "all")
 
 
 @cache
@@ -34,7 +33,7 @@ def crowded() -> str:
     """Return a report on twelve entrants with long names."""
     names = [f"security_plus_robustness_{n:02}" for n in range(12)]
     opening = opened(prompts=[prompt("p1"), prompt("p2")], entrants=[*map(entrant, names)])
-    return page_of(subject(*history(opening, *FATES * 22)), WhichBattles.SAMPLE)
+    return page_of(subject(*history(opening, *FATES * 22)), "sample")
 
 
 def shown_battles(visit: Visit) -> int:
@@ -215,7 +214,7 @@ def hostile_events() -> tuple[Event, ...]:
 
 def test_no_text_that_people_or_models_wrote_does_anything(visit: Visiting) -> None:
     """Scripts, handlers, escape sequences, turned text: they are shown, and that is all."""
-    found = visit(page_of(subject(*hostile_events()), WhichBattles.ALL))
+    found = visit(page_of(subject(*hostile_events()), "all"))
     found.page.evaluate(OPEN_ALL)
 
     for each in found.page.locator(".battle").all():
@@ -234,7 +233,7 @@ def test_a_line_of_a_megabyte_stays_inside_the_page(visit: Visiting) -> None:
     """Models repeat themselves without end."""
     long = "la" * 500_000
     events = written(opened(), [long], "a")
-    found = visit(page_of(subject(*events), WhichBattles.ALL), width=NARROW)
+    found = visit(page_of(subject(*events), "all"), width=NARROW)
 
     found.page.locator(".battle summary").first.click()
 

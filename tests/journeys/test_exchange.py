@@ -253,7 +253,7 @@ def test_rows_that_are_no_battles_are_listed(
             "export battles -o battles.json",
             "the suffix is '.json', but must be .csv, .jsonl or .parquet; the suffix chooses",
         ),
-        ("export elo-ratings -o x", "suffix is '', but must be .csv, .json, .jsonl or .parquet"),
+        ("export elo-ratings -o x.csv", "must be .json; `tourney project bt --format csv` writes"),
         ("export battles --diff 3", "No such option"),
         ("export elo-ratings --diff 3", "No such option"),
         ("export battles --policy majority", "the panel has one; see [[jury]]"),

@@ -1,6 +1,5 @@
 """Ratings from the command line: Bradley-Terry, what changed since, and marks read as scores."""
 
-import csv
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -317,22 +316,6 @@ def test_ratings_are_exported_and_imported_in_judgearenas_shape(
     assert [{**row, **thin} for row in rows] == written["ratings"]
     assert len(rows) == 3
     assert "within a group" not in exported.stderr
-
-
-def test_ratings_are_exported_as_a_table(folder: Path, tourney: Tourney) -> None:
-    """One row per rating, with what the document says of it."""
-    whole = json.loads(tourney("export", "elo-ratings").stdout)
-    lines = tourney("export", "elo-ratings", "-o", "ratings.jsonl")
-    table = tourney("export", "elo-ratings", "-o", "ratings.csv")
-
-    assert [lines.returncode, table.returncode] == [0, 0], table.stderr
-    found = (folder / "ratings.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in found] == whole["ratings"] + whole["unrated"]
-    with (folder / "ratings.csv").open(newline="") as opened:
-        rows = list(csv.DictReader(opened))
-    assert [(row["model"], float(row["rating"])) for row in rows] == [
-        (each["model"], each["rating"]) for each in whole["ratings"]
-    ]
 
 
 def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:

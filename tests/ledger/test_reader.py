@@ -13,8 +13,8 @@ from commands.importing.merge import merge_ledger
 from ledger.auditing.audit import audit
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.registry import Event
-from ledger.identity import StreamId, key_named, key_of
-from ledger.recorded import Recorded, StoredEvent
+from ledger.identity import StreamId, key_of
+from ledger.recorded import StoredEvent
 from ledger.store import Ledger
 from tests.support.builders.events import NOON, STREAM, opened, verdicts
 from tests.support.faults.damage import hide, mislead
@@ -248,34 +248,6 @@ def test_what_begins_no_id_finds_nothing(ledger: Ledger, beginning: str) -> None
     assert found == ()
 
 
-def test_events_are_found_by_their_keys(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many are sought at a time."""
-    monkeypatch.setattr("ledger.reader._LOOKED_UP", 2)
-    first, _, third, _, fifth = append(ledger, *verdicts(5))
-    keys = [key_of(row.event_id) for row in (fifth, third, first)]
-
-    found = ledger.find([*keys, key_named("other", "VerdictReceived", ["0"])])
-
-    assert list(found) == [row.decode() for row in (first, third, fifth)]
-    assert list(ledger.find(keys, until=4)) == [first.decode(), third.decode()]
-    assert list(ledger.find([])) == []
-
-
-def test_the_newest_of_all_streams_or_of_one_is_found(ledger: Ledger) -> None:
-    """Some events concern every tournament, some their own."""
-    (opening,) = append(ledger, *opened()[:1])
-    ledger.append(OTHER, [*verdicts(1), *opened()[:1]])
-
-    def newest_at(until: int) -> Recorded | None:
-        return ledger.newest(
-            until, types=["VerdictReceived"], stream=STREAM, own_types=["TournamentOpened"]
-        )
-
-    found = [each and each.position for each in map(newest_at, range(4))]
-
-    assert found == [None, opening.position, 2, 2]
-
-
 READS: dict[str, Callable[[Ledger], object]] = {
     "events": lambda ledger: [*ledger.read()],
     "events of a type": lambda ledger: [*ledger.read(types={"VerdictReceived"})],
@@ -341,11 +313,8 @@ def test_an_index_that_leads_to_another_event_is_damage(path: Path) -> None:
         first, second = (key_of(row.event_id) for row in append(ledger, *verdicts(2)))
     mislead(path, first, second)
 
-    with Ledger.open(path) as ledger:
-        with pytest.raises(UnreadableEvent, match="damaged"):
-            [*ledger.find([first])]
-        with pytest.raises(UnreadableEvent, match="the key of another"):
-            ledger.append(STREAM, verdicts(1))
+    with Ledger.open(path) as ledger, pytest.raises(UnreadableEvent, match="the key of another"):
+        ledger.append(STREAM, verdicts(1))
 
 
 @pytest.mark.parametrize("index", ["type_in_stream", "stream_began", "event_of_key"])

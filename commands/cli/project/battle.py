@@ -125,13 +125,7 @@ def _side_fields(side: BattleSide) -> dict[str, Json]:
 
 
 def battle_screen(details: BattleDetails, console: Console, width: int | None) -> Iterator[Text]:
-    """Yield the lines of a battle.
-
-    Args:
-        details: The battle.
-        console: Where it is shown.
-        width: How many columns there are; None: lines are not wrapped, as in a pipe.
-    """
+    """Yield the lines of a battle; without a width they are not wrapped, as in a pipe."""
     draw = _Drawing(console, width)
     yield from draw.indented(Text(_title(details), "bold"), 0)
     yield from draw.section("Prompt", details.prompt.text)

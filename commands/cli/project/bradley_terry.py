@@ -5,7 +5,6 @@ With soft scores, which say by how much a response won, they are JudgeArena's so
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
 from math import isfinite
 from typing import Annotated, Final, NamedTuple
@@ -36,6 +35,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.parameters import bradley_terry_parameters
+from commands.reading.resolve import require_known
 from ledger.events.imports import set_of
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.registration import JudgeSettings
@@ -65,11 +65,7 @@ class _RatingOptions(NamedTuple):
     pairs: bool | None  # the table of their differences
 
     def require_consistent(self, name: str | None) -> None:
-        """Refuse options of several tables, and options for imported battles without any.
-
-        Raises:
-            ConfigurationError: They are given.
-        """
+        """Refuse options of several tables, and options for imported battles without any."""
         others = (self.overall, self.control, self.with_set)
         if sum(value is not None for value in (*others, name)) > 1:
             raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
@@ -163,7 +159,7 @@ def _ratings(selection: Selection, chosen: _RatingOptions) -> Table:
     if chosen.temperature is not None:
         _require_scores(selection, is_plain=chosen.overall is None and chosen.control is None)
     selection = pinned(selection)
-    source = read_verdicts(selection, settles_only=chosen.temperature is None)
+    source = read_verdicts(selection)
     rated = _ratings_of_tournament(source, selection, chosen)
     return with_source(rated.table(pairs=bool(chosen.pairs)), source)
 
@@ -230,11 +226,7 @@ def _fitted_temperature(selection: Selection, against: str, made_at: float | Non
 def parameters_of(
     recorded: Mapping[str, object], ties: TieModel | None, anchor: str | None
 ) -> BradleyTerryParameters:
-    """Return the recorded parameters, overridden by --ties and --anchor.
-
-    Raises:
-        ConfigurationError: An option is out of range.
-    """
+    """Return the recorded parameters, overridden by --ties and --anchor."""
     anchored = {} if anchor is None else _anchor(anchor)
     return bradley_terry_parameters(recorded, {"ties": ties, **anchored})
 
@@ -252,11 +244,7 @@ def _anchor(text: str) -> dict[str, object]:
 
 
 def weights_of(text: str, known: Collection[str]) -> dict[str, float]:
-    """Parse --overall: the weight of each dimension.
-
-    Raises:
-        ConfigurationError: A weight is missing or too large, or a dimension is unknown.
-    """
+    """Parse --overall: the weight of each dimension."""
     weights: dict[str, float] = {}
     for part in text.split(","):
         dimension, _, number = part.strip().rpartition("=")
@@ -267,7 +255,8 @@ def weights_of(text: str, known: Collection[str]) -> dict[str, float]:
             raise ConfigurationError(
                 [f"--overall {text!r}: a weight may be at most {_MAX_WEIGHT:,.0f}"]
             )
-        weights[_one_of("--overall", dimension, known)] = weight
+        weights[dimension] = weight
+    require_known("--overall", weights, [*known])
     return weights
 
 
@@ -275,8 +264,9 @@ def _features_of(text: str) -> tuple[str, ...]:
     """Parse --control: the style features."""
     if text == _STYLE:
         return FEATURES
-    known = (*FEATURES, _STYLE)
-    return tuple(_one_of("--control", part.strip(), known) for part in text.split(","))
+    features = tuple(part.strip() for part in text.split(","))
+    require_known("--control", features, (*FEATURES, _STYLE))
+    return features
 
 
 def _number(text: str) -> float | None:
@@ -285,11 +275,3 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if isfinite(number) else None
-
-
-def _one_of(option: str, name: str, known: Collection[str]) -> str:
-    if name in known:
-        return name
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-    raise ConfigurationError([f"{option}: {name!r} is not known; {hint}"])

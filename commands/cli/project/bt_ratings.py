@@ -1,6 +1,6 @@
 """Bradley-Terry ratings of a tournament, of imported battles, or of both, with their notes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import inf
@@ -19,7 +19,7 @@ from commands.cli.shared.reading import (
 from commands.cli.shared.selection import Selection
 from commands.cli.shared.views import notes_of, with_source
 from commands.cli.tables import bradley_terry as said
-from commands.cli.tables.bradley_terry import RatedBoards
+from commands.cli.tables.bradley_terry import Corrected, RatedBoards
 from commands.cli.tables.reliability import temperature_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -29,7 +29,7 @@ from commands.reading.parameters import require_anchor
 from ledger.events.imports import BattlesImported
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, Json, JudgeId
+from ledger.identity import Dimension, Json
 from projections.battles import settled
 from projections.battles.columns import Battles
 from projections.battles.imported import BattlesOfSet
@@ -47,7 +47,6 @@ from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of,
 from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
 from projections.tournament.settlement import Settlement, account_of
 from projections.tournament.shares import outside_share, share_of
-from projections.tournament.state import Tournament
 
 Prefs: TypeAlias = Literal["soft", "hard"]
 _FIT: Final = "--fit-temperature"
@@ -75,11 +74,7 @@ class SoftScoring(NamedTuple):
 def scoring_of(
     prefs: Prefs | None, temperature: float | None, made_at: float | None, ties: TieModel
 ) -> SoftScoring:
-    """Return how battles are scored; Davidson's model of ties needs whole outcomes.
-
-    Raises:
-        ConfigurationError: The options contradict each other, or are out of range.
-    """
+    """Return how battles are scored; Davidson's model of ties needs whole outcomes."""
     chosen: Prefs = prefs or ("soft" if ties == "half" else "hard")
     if chosen == "soft" and ties != "half":
         raise ConfigurationError(
@@ -99,11 +94,7 @@ def scoring_of(
 
 
 def require_temperature(option: str, temperature: float | None) -> None:
-    """Refuse a temperature that is not positive and finite.
-
-    Raises:
-        ConfigurationError: It is not.
-    """
+    """Refuse a temperature that is not positive and finite."""
     if temperature is not None and not 0 < temperature < inf:
         raise ConfigurationError([f"{option} {temperature:g}: a temperature must be above 0"])
 
@@ -198,19 +189,31 @@ def corrected(
     require_anchor(parameters, source.roster)
     votes = votes_on_record(source, human_set(selection, truth, "--truth"), "--truth")
     _require_random(truth, chain.from_iterable(votes.on[name] for name in source.settlements))
-    rated: dict[str, CorrectedRatings] = {}
-    sampled: dict[str, VoteSampling] = {}
+    found: dict[str, Corrected] = {}
     for name, group in source.settlements.items():
         voted = votes.battles(name)
         judged = with_votes(judged_battles(group), voted, source.state.same_texts)
-        rated[name] = _widened(rate_with_votes(judged, parameters), source.widening(name))
-        sampled[name] = _sampling_of(group, voted, rated[name])
-    return RatedBoards(
-        [board_of(name, each.ratings, source.roster) for name, each in rated.items()],
+        rated = _widened(rate_with_votes(judged, parameters), source.widening(name))
+        found[name] = Corrected(rated, _sampling_of(group, voted, rated))
+    return _corrected(
+        found,
         parameters,
-        (*notes_of(source), *said.truth_notes(rated, sampled, truth), *votes.notes),
-        _facts_of(source) | {"truth": truth} | said.truth_facts(rated, sampled),
+        (*notes_of(source), *said.truth_notes(found, truth), *votes.notes),
+        _facts_of(source) | {"truth": truth},
+        source.roster,
     )
+
+
+def _corrected(
+    found: Mapping[str, Corrected],
+    parameters: BradleyTerryParameters,
+    notes: Iterable[str],
+    facts: Mapping[str, Json],
+    roster: Sequence[str] = (),
+) -> RatedBoards:
+    boards = [board_of(name, each.rated.ratings, roster) for name, each in found.items()]
+    correction: dict[str, Json] = {name: each.facts for name, each in found.items()}
+    return RatedBoards(boards, parameters, notes, {**facts, "correction": correction})
 
 
 def corrected_by_judge(
@@ -221,35 +224,29 @@ def corrected_by_judge(
     state, name = source.state, truth.judge_id
     if source.judge_id in {name, None}:
         fault = f"--truth {name!r} corrects one other judge: name it by --judge"
-        raise ConfigurationError([f"{fault}; known: {', '.join(_others(state, name))}"])
+        others = ", ".join(each.judge_id for each in state.panel if each.judge_id != name)
+        raise ConfigurationError([f"{fault}; known: {others}"])
     strong = replace(source, judge=truth)
-    rated: dict[str, CorrectedRatings] = {}
-    sampled: dict[str, VoteSampling] = {}
+    found: dict[str, Corrected] = {}
+    is_drawn = share_of(state, truth) is not None
     for dimension, group in source.settlements.items():
         battles = both_judged(group, strong.settlements[dimension], state.same_texts)
-        found = rate_with_votes(battles, parameters)
-        rated[dimension] = _widened(found, source.widening(dimension))
-        is_drawn = share_of(state, truth) is not None
+        rated = _widened(rate_with_votes(battles, parameters), source.widening(dimension))
         is_random = is_drawn and not strong.columns[dimension].account.pending
-        sampled[dimension] = sampling_of(battles, by_prompt=True, is_random=is_random)
-    boards = [board_of(name, each.ratings, source.roster) for name, each in rated.items()]
+        sampled = sampling_of(battles, by_prompt=True, is_random=is_random)
+        found[dimension] = Corrected(rated, sampled)
     accounts = (
         f"{dimension}, by {name}: {battles.account.sentence()}"
         for dimension, battles in strong.columns.items()
     )
     of_truth = (*accounts, *outside_share(state, truth))
-    notes = (*notes_of(source), *of_truth, *said.cascade_notes(rated, sampled, name))
-    facts = _facts_of(source) | {"truth": name} | said.truth_facts(rated, sampled)
-    return RatedBoards(boards, parameters, notes, facts)
+    notes = (*notes_of(source), *of_truth, *said.cascade_notes(found, name))
+    return _corrected(found, parameters, notes, _facts_of(source) | {"truth": name}, source.roster)
 
 
 def _widened(found: CorrectedRatings, by: float) -> CorrectedRatings:
     """Return ratings with wider intervals, since the judge's verdicts were looked at before."""
     return found if by == 1 else found._replace(ratings=found.ratings.widened(by))
-
-
-def _others(state: Tournament, name: JudgeId) -> Iterator[str]:
-    return (judge.judge_id for judge in state.panel if judge.judge_id != name)
 
 
 def _sampling_of(
@@ -262,11 +259,7 @@ def _sampling_of(
 
 
 def _require_random(name: str, votes: Iterable[BattlesImported]) -> None:
-    """Require that no pair that people voted on was drawn by disagreement.
-
-    Raises:
-        ConfigurationError: Some were, perhaps in a ledger that was merged.
-    """
+    """Require that no pair that people voted on was drawn by disagreement."""
     if any(vote.drawn and vote.drawn.design != "random" for vote in votes):
         what = f"--truth {name!r} has votes on pairs that were chosen because judges disagree"
         remedy = "draw at random: `tourney annotate` without --disagreement"
@@ -284,23 +277,14 @@ def corrected_set(
     votes = by_people(human_set(selection, truth, "--truth").battles)
     battles = scoring.applied_to(imported.battles.take(~imported.battles.is_human))
     judged = with_votes(battles.rated(soft=scoring.is_soft), votes)
-    rated = {imported.name: rate_with_votes(judged, parameters)}
-    sampled = {imported.name: sampling_of(judged)}
-    return RatedBoards(
-        [board_of(name, each.ratings) for name, each in rated.items()],
-        parameters,
-        (
-            *imported.selected_by,
-            *_imported_notes(imported.name, battles, scoring),
-            *said.truth_notes(rated, sampled, truth),
-        ),
-        {
-            **scoring._asdict(),
-            **imported.facts,
-            "truth": truth,
-            **said.truth_facts(rated, sampled),
-        },
+    found = {imported.name: Corrected(rate_with_votes(judged, parameters), sampling_of(judged))}
+    notes = (
+        *imported.selected_by,
+        *_imported_notes(imported.name, battles, scoring),
+        *said.truth_notes(found, truth),
     )
+    facts = {**scoring._asdict(), **imported.facts, "truth": truth}
+    return _corrected(found, parameters, notes, facts)
 
 
 def with_imported(
@@ -310,12 +294,7 @@ def with_imported(
     parameters: BradleyTerryParameters,
     scoring: SoftScoring,
 ) -> RatedBoards:
-    """Rate a tournament's entrants together with those of imported battles, as of one position.
-
-    Raises:
-        ConfigurationError: No such battles were imported.
-        CannotRate: There is no such rating.
-    """
+    """Rate a tournament's entrants together with those of imported battles, as of one position."""
     imported = read_set(selection, name)
     battles = scoring.applied_to(imported.battles)
     rated = {

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from commands.cli.shared import options
-from commands.cli.shared.reading import read_settled
+from commands.cli.shared.reading import read_outcomes
 from commands.cli.shared.selection import BATTLES, WRITTEN, selecting
 from commands.cli.shared.views import show, view_of
 from commands.cli.tables.table import MoreColumn, Table, judged_by, table_of
@@ -48,7 +48,7 @@ def elo(
     Example: tourney project elo --k 16
     """
     chosen = {"k": k, "k_sweep": numbers_of(k_sweep), "ties": ties, "bootstraps": bootstraps}
-    show(ctx, view_of(read_settled, partial(_elo, chosen=chosen)), diff)
+    show(ctx, view_of(read_outcomes, partial(_elo, chosen=chosen)), diff)
 
 
 def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -> Table:
@@ -61,11 +61,7 @@ def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -
 
 
 def numbers_of(k_sweep: str) -> tuple[float, ...]:
-    """Parse --k-sweep.
-
-    Raises:
-        ConfigurationError: A part is not a number.
-    """
+    """Parse --k-sweep."""
     try:
         return tuple(float(part) for part in k_sweep.split(",") if part.strip())
     except ValueError as error:

@@ -62,11 +62,7 @@ class EvaluationReading(NamedTuple):
         return {"tournament": self.stream, "as_of": self.head.position, "head": self.head.chain}
 
     def only(self, option: str, names: Sequence[str] | None) -> "EvaluationReading":
-        """Keep the runs that an option names, by evaluation or by entrant; no name: all.
-
-        Raises:
-            ConfigurationError: There are none of a name.
-        """
+        """Keep the runs that an option names, by evaluation or by entrant; no name: all."""
         if not names:
             return self
         if not self.runs:
@@ -83,12 +79,7 @@ def _label(run: EvaluationRun, option: str) -> str:
 
 
 def read_evaluations(selection: Selection) -> EvaluationReading:
-    """Read a tournament's evaluations; no other event is read.
-
-    Raises:
-        ConfigurationError: The tournament is ambiguous, or the position is invalid.
-        NothingRecorded: There is no such tournament.
-    """
+    """Read a tournament's evaluations; no other event is read."""
     with Ledger.read_only(selection.path) as opened:
         stream = stream_of(opened, selection.tournament, selection.config)
         head = head_at(opened, selection.as_of)
@@ -162,17 +153,8 @@ def metrics(
     if compare is None:
         table = metrics_table(map(metrics_of, source.runs), source.facts, source.known)
     else:
-        table = differences_table(compare, _compared(source, compare), source.facts)
+        table = _differences_table(compare, _compared(source, compare), source.facts)
     selection.writer.write(table)
-
-
-def _samples(path: Path, source: EvaluationReading, *, is_wrong: bool, limit: int | None) -> Table:
-    """List the samples of evaluations with the items that they are of."""
-    with Ledger.read_only(path) as opened:
-        items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
-    return samples_table(
-        source.runs, items, source.facts, known=source.known, is_wrong=is_wrong, limit=limit
-    )
 
 
 def _compared(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:
@@ -228,14 +210,11 @@ def _notes(runs: Sequence[RunMetrics], known: Evaluations) -> Iterator[str]:
         yield from _of_run(measured)
         yield from _how_asked(measured.run.plan, known)
     yield _CLUSTERED
-    if any(_lacks_interval(metric) for measured in runs for metric in measured.metrics):
+    estimates = (metric.estimate for measured in runs for metric in measured.metrics)
+    if any(each.value is not None and each.low is None for each in estimates):
         yield NO_INTERVAL
     if any(measured.run.plan.kind == "perplexity" for measured in runs):
         yield _COMPARABLE
-
-
-def _lacks_interval(metric: Metric) -> bool:
-    return metric.estimate.value is not None and metric.estimate.low is None
 
 
 def _of_run(measured: RunMetrics) -> Iterator[str]:
@@ -289,17 +268,11 @@ def curve_table(points: Sequence[TrainingPoint], facts: Mapping[str, Json]) -> T
     )
 
 
-def samples_table(
-    runs: Iterable[EvaluationRun],
-    items: Items,
-    facts: Mapping[str, Json],
-    *,
-    known: Evaluations,
-    is_wrong: bool,
-    limit: int | None,
-) -> Table:
+def _samples(path: Path, source: EvaluationReading, *, is_wrong: bool, limit: int | None) -> Table:
     """Return a row for each sample, or for each that was answered wrongly; at most `limit`."""
-    runs = tuple(runs)
+    with Ledger.read_only(path) as opened:
+        items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
+    runs = source.runs
     every = (row for run in runs for row in sample_rows(run, items))
     rows = [row for row in every if not is_wrong or row.is_right is False]
     return table_of(
@@ -309,9 +282,9 @@ def samples_table(
         "Wrong answers" if is_wrong else "Samples",
         notes=(
             *_sample_notes(runs, items, n_left=len(rows) - len(rows[:limit])),
-            *(note for run in runs for note in _how_asked(run.plan, known)),
+            *(note for run in runs for note in _how_asked(run.plan, source.known)),
         ),
-        facts=facts,
+        facts=source.facts,
         hidden=() if any(run.plan.scored_by for run in runs) else {"judged", "reply"},
     )
 
@@ -332,11 +305,10 @@ def _sample_notes(runs: Sequence[EvaluationRun], items: Items, *, n_left: int) -
             yield f"{name}: {n:,} unscorable; they do not count as wrong"
 
 
-def differences_table(
-    pair: tuple[str, str], comparisons: Iterable[RunComparison], facts: Mapping[str, Json]
+def _differences_table(
+    pair: tuple[str, str], comparisons: Sequence[RunComparison], facts: Mapping[str, Json]
 ) -> Table:
     """Return a row for each metric: the second entrant's minus the first's."""
-    comparisons = tuple(comparisons)
     first, second = pair
     return table_of(
         MetricDifferenceRow,

@@ -1,20 +1,21 @@
 """`tourney project winrates`, `matches`, `responses` and `spend`."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Annotated, Final
 
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.reading import read_outcomes, read_settled, read_verdicts
+from commands.cli.shared.reading import read_outcomes, read_verdicts
 from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, selecting
 from commands.cli.shared.views import notes_of, show, view_of
 from commands.cli.tables.table import MoreColumn, Table, table_of
-from commands.errors import counted
+from commands.errors import ConfigurationError, counted
 from commands.judging.unreadable import gold_notes
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
-from commands.reading.resolve import unknown
+from commands.reading.resolve import require_known
 from commands.reading.results import (
     NOTHING_SPARED,
     Spared,
@@ -40,11 +41,13 @@ from projections.results.outcomes import (
 )
 from projections.results.ratings import WinRateRow
 from projections.tournament.compared import Counted, OutcomeKind, kind_of
-from projections.tournament.remaining import Progress
+from projections.tournament.remaining import Progress, progress
 from projections.tournament.requests import Bill, endpoint_spend
-from projections.tournament.settlement import Compared
+from projections.tournament.settlement import Compared, account_of
 from projections.tournament.spend import SpendKey, spend_of
 from projections.tournament.state import Tournament
+from projections.tournament.waves import not_asked
+from projections.verdicts.policies import MAJORITY, RECORDED
 
 
 @selecting(*BATTLES, *WRITTEN)
@@ -85,18 +88,12 @@ def chosen_matches(
     entrants: Collection[str] = (),
     outcome: OutcomeKind | None = None,
 ) -> list[Compared]:
-    """Return the matches of a prompt, of all named entrants, and with an outcome; None: all.
-
-    Raises:
-        ConfigurationError: There is no such prompt or entrant.
-    """
+    """Return the matches of a prompt, of all named entrants, and with an outcome; None: all."""
     compared, names = [*every], {*entrants}
     prompts = {match.prompt_id: None for match in compared if match.prompt_id is not None}
     known = {name: None for match in compared for name in (match.entrant_a, match.entrant_b)}
-    if prompt is not None and prompt not in prompts:
-        raise unknown("--prompt", prompt, [*prompts])
-    for name in names - known.keys():
-        raise unknown("--entrant", name, [*known])
+    require_known("--prompt", [] if prompt is None else [prompt], [*prompts])
+    require_known("--entrant", names, [*known])
     return [
         match
         for match in compared
@@ -115,7 +112,7 @@ def winrates(
 
     Example: tourney project winrates --format csv
     """
-    show(ctx, view_of(read_settled, _winrates), diff)
+    show(ctx, view_of(read_outcomes, _winrates), diff)
 
 
 def _winrates(source: OutcomeSource) -> Table:
@@ -338,9 +335,23 @@ def _n_resampled(response: ResponseGenerated) -> int | None:
     return None if response.imported_from else len(response.diagnostics.resampled_at)
 
 
-def progress_table(
-    progress: Progress, judge: JudgeSettings, not_planned: Iterable[str] = ()
-) -> Table:
+def show_progress(ctx: typer.Context) -> None:
+    """Print the progress of the tournament that a command's options select."""
+    show(ctx, view_of(read_verdicts, _progress))
+
+
+def _progress(source: JudgedTournament) -> Table:
+    if source.rule.policy == MAJORITY:
+        raise ConfigurationError(["progress is counted for one judge: choose it with --judge"])
+    prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
+    found = progress(source.state, prompts, source.judge)
+    if source.rule != RECORDED:
+        accounts = ((name, account_of(group)) for name, group in source.settlements.items())
+        found = replace(found, accounts=tuple(accounts))
+    return progress_table(found, source.judge, not_asked(source.state, source.judge))
+
+
+def progress_table(found: Progress, judge: JudgeSettings, not_planned: Iterable[str] = ()) -> Table:
     """Return a row for each entrant: responses done, failed and missing."""
     return table_of(
         ProgressRow,
@@ -348,19 +359,19 @@ def progress_table(
             ProgressRow(
                 row.entrant_id, generated=row.generated, failed=row.failed, owed=row.missing
             )
-            for row in progress.responses
+            for row in found.responses
         ),
         "tourney/progress@1",
         f"Progress, judge {judge.judge_id}",
         notes=(
-            *(f"{name}: {each.sentence()}" for name, each in progress.accounts),
+            *(f"{name}: {each.sentence()}" for name, each in found.accounts),
             *not_planned,
-            *gold_notes(progress.without_gold),
+            *gold_notes(found.without_gold),
         ),
         facts={
             "judge": judge.judge_id,
-            "accounts": {name: each.fields() for name, each in progress.accounts},
-            "left_out": {each.dimension: each.n_prompts for each in progress.without_gold},
+            "accounts": {name: each.fields() for name, each in found.accounts},
+            "left_out": {each.dimension: each.n_prompts for each in found.without_gold},
         },
     )
 

@@ -30,7 +30,7 @@ from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted, joined_names
 from commands.importing.imported_set import SelectedSet, imported_set
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
-from commands.reading.resolve import on_dimension, unknown
+from commands.reading.resolve import on_dimension, require_known
 from commands.reading.results import bias_rows, fragility_rows
 from ledger.identity import Dimension, Json
 from ledger.store import Ledger
@@ -187,9 +187,7 @@ def _compared(
     votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
     versions = judge_versions(source.state)
     settled = []
-    for name in names:
-        if name not in versions:
-            raise unknown("judge", name, [*versions])
+    require_known("judge", names, [*versions])
     if versions[names[0]] == versions[names[1]]:
         same = f"{names[0]} and {names[1]} are the same verdicts"
         raise ConfigurationError([f"{same}; name two judges, or two versions of one"])
@@ -208,7 +206,7 @@ def _compared(
         shared = shared_battles(*(by.get(on, ()) for by in settled))
         comparisons.append(compare(on, shared, margin))
         people[on] = agreement_with_people(shared, votes.get(on, {}))
-    return comparison_table(names, comparisons, people, kind=kind, notes=notes)
+    return _comparison_table(names, comparisons, people, kind=kind, notes=notes)
 
 
 def _pair_of(settlement: Settlement) -> tuple[Dimension, Hashable, frozenset[str]]:
@@ -282,7 +280,7 @@ _SHIFT: Final = (
 _DIFFER: Final = "Differ: the two outcomes are not the same; opposite: they name opposite winners."
 
 
-def comparison_table(
+def _comparison_table(
     judges: tuple[str, str],
     comparisons: Sequence[JudgeComparison],
     people: People,
@@ -290,15 +288,7 @@ def comparison_table(
     kind: ComparisonTable,
     notes: Iterable[str] = (),
 ) -> Table:
-    """Return the shift of each entrant, or the flips of each pair, or what flipped.
-
-    Args:
-        judges: The names of A and B.
-        comparisons: By dimension.
-        people: How far each judge agrees with them.
-        kind: What to show.
-        notes: Further notes.
-    """
+    """Return the shift of each entrant, or the flips of each pair, or what flipped."""
     rows: Mapping[str, Sequence[NamedTuple]] = {
         "shifts": [row for each in comparisons for row in each.shifts],
         "pairs": [row for each in comparisons for row in each.flips],

@@ -70,12 +70,7 @@ def views_table() -> Table:
 
 
 def answer_table(answer: Answer, *, is_cut: bool) -> Table:
-    """Return the rows of an answer.
-
-    Args:
-        answer: What a query returned.
-        is_cut: Show the beginning of long texts only.
-    """
+    """Return the rows of an answer, perhaps with only the beginning of long texts."""
     names = [one_line(name) for name in answer.names]
     rows = tuple(dict(zip(names, row, strict=True)) for row in answer.rows)
     shown = tuple(map(_cut, rows)) if is_cut else rows

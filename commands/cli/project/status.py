@@ -1,6 +1,5 @@
 """`tourney status`: what is on record, and of one tournament what remains to be done."""
 
-from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from importlib import import_module
 from typing import Annotated, Final, NamedTuple
@@ -16,10 +15,9 @@ from commands.cli.shared.selection import (
 )
 from commands.cli.tables.table import Table, table_of
 from commands.errors import counted
-from ledger.counts import StreamCounts, counts_of
+from ledger.counts import counts_of
 from ledger.events.imports import ImportedRating, RatingsImported, set_of
-from ledger.identity import Json, StreamId
-from ledger.recorded import Recorded
+from ledger.identity import Json
 from ledger.storage.files import wal_of
 from ledger.store import Ledger, utc_now
 from projections.battles.imported_sets import (
@@ -50,26 +48,11 @@ def status(
     selection: Selection = ctx.obj
     if any(getattr(selection, name) != getattr(Selection, name) for name in _OF_ONE):
         # Imported here: it needs arrays, and counting events does not.
-        import_module("commands.cli.project.progress").show_progress(ctx)
+        import_module("commands.cli.project.outcomes").show_progress(ctx)
         return
     with Ledger.read_only(selection.path) as opened:
-        table = _on_record(opened)
+        table = status_table(opened, utc_now())
     selection.writer.write(table)
-
-
-def _on_record(ledger: Ledger) -> Table:
-    """Count the events; read batches and imported sets only if there are any."""
-    until, streams = ledger.head.position, ledger.streams()
-    tournaments = [stream for stream in streams if set_of(stream) is None]
-    counts = counts_of(ledger, tournaments, until)
-    batches: Iterable[Recorded] = ()
-    if any(count.batches for count in counts.values()):
-        batches = ledger.read(until=until, types=BATCH_EVENTS)
-    imported: Sequence[Recorded] = ()
-    if len(tournaments) < len(streams):
-        imported = [*ledger.read(until=until, types=IMPORTED_EVENTS)]
-    sets, ratings = imported_sets(imported), fold(IMPORTED_RATINGS, imported)
-    return status_table(ledger, counts, open_batches(batches), sets, utc_now(), ratings)
 
 
 _SOON: Final = timedelta(days=7)
@@ -95,25 +78,17 @@ class StatusRow(NamedTuple):
     unscorable: Annotated[int, Column(is_counted=True, importance=0)]
 
 
-def status_table(
-    ledger: Ledger,
-    counts: Mapping[StreamId, StreamCounts],
-    in_flight: Sequence[Batch],
-    imported: Mapping[str, ImportedSet],
-    now: datetime,
-    ratings: Mapping[str, RatingsImported],
-) -> Table:
-    """Show how much of what each tournament has on record, and what is in flight.
+def status_table(ledger: Ledger, now: datetime) -> Table:
+    """Show how much of what each tournament has on record, and what is in flight or imported.
 
-    Args:
-        ledger: What is shown.
-        counts: What is on record, by tournament.
-        in_flight: The batches that may still be answered.
-        imported: Sets of battles of others, by name.
-        now: From which results that are about to be lost are told.
-        ratings: The newest imported ratings of each set.
+    Results that are about to be lost at `now` are told of.
     """
     head = ledger.head
+    tournaments = [stream for stream in ledger.streams() if set_of(stream) is None]
+    counts = counts_of(ledger, tournaments, head.position)
+    in_flight = open_batches(ledger.read(until=head.position, types=BATCH_EVENTS))
+    events = [*ledger.read(until=head.position, types=IMPORTED_EVENTS)]
+    imported, ratings = imported_sets(events), sorted(fold(IMPORTED_RATINGS, events).items())
     log = wal_of(ledger.path)
     n_bytes = sum(each.stat().st_size for each in (ledger.path, log) if each.exists())
     return table_of(
@@ -132,7 +107,7 @@ def status_table(
             *([_CURRENT] if any(each.reconciled for each in counts.values()) else []),
             *(_in_flight(batch, now) for batch in in_flight),
             *(_imported(name, each) for name, each in imported.items()),
-            *(_rated(name, each) for name, each in sorted(ratings.items())),
+            *(_rated(name, each) for name, each in ratings),
         ),
         facts={
             "ledger": str(ledger.path),
@@ -142,7 +117,7 @@ def status_table(
             "imported": [_of_set(name, each) for name, each in imported.items()],
             "imported_ratings": [
                 {"set": name, **rating.fields}
-                for name, each in sorted(ratings.items())
+                for name, each in ratings
                 for rating in _best_first(each)
             ],
         },

@@ -31,31 +31,15 @@ def ledger_path(ledger: Path | None, config: Path) -> Path:
 
 
 def read_tournament(
-    ledger: Ledger,
-    tournament: str | None,
-    as_of: str | None,
-    config: Path,
-    *,
-    settles_only: bool = False,
+    ledger: Ledger, tournament: str | None, as_of: str | None, config: Path
 ) -> Tournament:
-    """Fold a tournament from an open ledger, or only what settles by recorded outcomes.
-
-    Raises:
-        ConfigurationError: The tournament is ambiguous, the position is invalid, or the tournament
-            begins later.
-        NothingRecorded: The ledger has no such tournament.
-    """
+    """Fold a tournament from an open ledger."""
     stream, until = stream_of(ledger, tournament, config), position_of(ledger, as_of)
-    return tournament_at(ledger, stream, until, as_of, settles_only=settles_only)
+    return tournament_at(ledger, stream, until, as_of)
 
 
 def stream_of(ledger: Ledger, tournament: str | None, config: Path) -> StreamId:
-    """Return the tournament that is named, that of the settings, or the only one.
-
-    Raises:
-        ConfigurationError: There are several, and none is named.
-        NothingRecorded: The ledger has no such tournament.
-    """
+    """Return the tournament that is named, that of the settings, or the only one."""
     found = tournament_section(config)
     return stream_named(ledger, tournament or (found.id if found else None))
 

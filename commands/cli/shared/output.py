@@ -94,12 +94,7 @@ class Writer(NamedTuple):
 
 
 def _write_parquet(table: Table) -> None:
-    """Write a table as a Parquet file, which no terminal can show.
-
-    Raises:
-        ConfigurationError: Standard output is a terminal.
-        MissingExtra: pyarrow is not installed.
-    """
+    """Write a table as a Parquet file, which no terminal can show."""
     if sys.stdout.isatty():
         raise ConfigurationError(["--format parquet writes bytes: add `> FILE.parquet`"])
     kinds = typed_columns(table)

@@ -20,55 +20,24 @@ from projections.battles.imported import BattlesOfSet, battles_of_set
 _NAME: Final = re.compile(r"[\w.-]+")
 
 
-def read_verdicts(selection: Selection, *, settles_only: bool = False) -> JudgedTournament:
-    """Read the selected tournament, or only what settles it where outcomes are on record.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-        ConfigurationError: An option names something unknown, or contradicts another.
-        NothingRecorded: There is no such tournament.
-    """
+def read_verdicts(selection: Selection) -> JudgedTournament:
+    """Read the selected tournament."""
     perspective = Perspective(selection.judge, selection.dimension, selection.rule, selection.kept)
     with Ledger.read_only(selection.path) as opened:
-        state = read_tournament(
-            opened,
-            selection.tournament,
-            selection.as_of,
-            selection.config,
-            settles_only=settles_only and selection.rule.is_recorded,
-        )
+        state = read_tournament(opened, selection.tournament, selection.as_of, selection.config)
         until = position_of(opened, selection.as_of)
     return judged_tournament(state, selection.path, until, perspective)
 
 
-def read_outcomes(
-    selection: Selection, *, settles_only: bool = False
-) -> JudgedTournament | SelectedSet:
-    """Read the chosen set of battles, or without one the tournament as `read_verdicts` does.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-        ConfigurationError: An option names something unknown, or contradicts another.
-        NothingRecorded: There is no such tournament.
-    """
+def read_outcomes(selection: Selection) -> JudgedTournament | SelectedSet:
+    """Read the chosen set of battles, or without one the tournament as `read_verdicts` does."""
     if selection.is_of_set:
         return chosen_set(selection)
-    return read_verdicts(selection, settles_only=settles_only)
-
-
-def read_settled(selection: Selection) -> JudgedTournament | SelectedSet:
-    """Read as `read_outcomes`, for what asks for no verdict: of recorded outcomes, none is read."""
-    return read_outcomes(selection, settles_only=True)
+    return read_verdicts(selection)
 
 
 def chosen_set(selection: Selection) -> SelectedSet:
-    """Read the chosen battles of the imported set that --name names.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-        ConfigurationError: There is no such set, or no such battle in it, or an option is of a
-            tournament.
-    """
+    """Read the chosen battles of the imported set that --name names."""
     kept = selection.kept
     selection.require_no_tournament()
     with Ledger.read_only(selection.path) as opened:
@@ -78,12 +47,7 @@ def chosen_set(selection: Selection) -> SelectedSet:
 
 
 def read_set(selection: Selection, name: str) -> SelectedSet:
-    """Read a whole imported set of battles beside what is selected.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-        ConfigurationError: There is no such set.
-    """
+    """Read a whole imported set of battles beside what is selected."""
     with Ledger.read_only(selection.path) as opened:
         return imported_set(opened, name, head_at(opened, selection.as_of).position)
 
@@ -98,10 +62,6 @@ def human_set(selection: Selection, name: str, option: str) -> SelectedSet:
     """Return an imported set with human votes, at least one.
 
     Whoever names a set as human votes says what those of unknown source are.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-        ConfigurationError: There is no such set, or it has no human votes.
     """
     found = read_set(selection, name)
     if not found.battles.is_human.any():
@@ -126,11 +86,7 @@ class VotesOnRecord(NamedTuple):
 
 
 def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -> VotesOnRecord:
-    """Return the human votes of a set on responses that compete in a tournament, at least one.
-
-    Raises:
-        ConfigurationError: On one of the tournament's dimensions there is none.
-    """
+    """Return the human votes of a set on responses that compete in a tournament, at least one."""
     current = current_votes(source.state, votes.name, source.votes_of(votes.events))
     on = [dimension for dimension, events in current.on.items() if events]
     if not set(source.settlements) <= set(on):

@@ -56,22 +56,14 @@ class Selection:
 
     @property
     def is_of_set(self) -> bool:
-        """Whether an imported set is read instead of a tournament.
-
-        Raises:
-            ConfigurationError: It is not, and yet an option selects battles of one.
-        """
+        """Whether an imported set is read instead of a tournament."""
         if self.unread is not None and self.name is None:
             raise ConfigurationError(["--unread is for battles of an imported set: add --name"])
         return self.name is not None
 
     @property
     def kept(self) -> Where:
-        """By column the values of the battles that are kept.
-
-        Raises:
-            ConfigurationError: There is no column in an option.
-        """
+        """By column the values of the battles that are kept."""
         kept: dict[str, list[str]] = {}
         for condition in self.where or ():
             column, is_given, value = condition.partition("=")
@@ -81,11 +73,7 @@ class Selection:
         return kept
 
     def require_no_tournament(self) -> None:
-        """Refuse options that do not apply to imported battles.
-
-        Raises:
-            ConfigurationError: One of them is given.
-        """
+        """Refuse options that do not apply to imported battles."""
         if self.tournament or self.judge or self.dimension or self.rule != RECORDED:
             several = "--tournament, --judge, --dimension, --policy and --parser"
             why = f"{several} apply to a tournament's battles: leave out --name"

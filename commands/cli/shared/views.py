@@ -48,13 +48,7 @@ def view_of(
 def show(
     ctx: typer.Context, table_of: Callable[[Selection], Table], diff: str | None = None
 ) -> None:
-    """Print the table of a command's selection, or with --diff what changed in it.
-
-    Args:
-        ctx: Of the command.
-        table_of: Reads a selection, and returns its table.
-        diff: The earlier position or time to compare with; None: there is none.
-    """
+    """Print the table of a command's selection, or what changed in it since --diff."""
     selection: Selection = ctx.obj
     for note in ignored_variables(os.environ):
         say(note)

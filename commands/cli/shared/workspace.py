@@ -23,9 +23,6 @@ def workspace(config: Path, ledger: Path | None, provider: Provider | None = Non
     """Read the settings and all files that they name; a provider replaces that of [judge].
 
     Says which entrants are alike.
-
-    Raises:
-        ConfigurationError: Something is missing or wrong; the ledger is unchanged.
     """
     place = open_workspace(
         config,
@@ -64,11 +61,7 @@ def ledger_to_write(path: Path) -> Iterator[Ledger]:
 
 
 def ledger_to_change(path: Path) -> AbstractContextManager[Ledger]:
-    """Open a ledger for writing; none is made.
-
-    Raises:
-        NoLedger: There is none.
-    """
+    """Open a ledger for writing; none is made."""
     if not path.exists():
         raise NoLedger(path)
     return ledger_to_write(path)

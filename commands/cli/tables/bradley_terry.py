@@ -327,20 +327,40 @@ def among_note(name: str, among: AnchoredRatings) -> str:
     return f"{name}: MAE {among.mae:.1f} Elo of {n_anchors} anchors against human votes alone."
 
 
-def truth_notes(
-    corrected: Mapping[str, CorrectedRatings], sampled: Mapping[str, VoteSampling], truth: str
-) -> Iterator[str]:
+class Corrected(NamedTuple):
+    """Ratings by a judge that a truth corrects, and whether the truth is a fair sample."""
+
+    rated: CorrectedRatings
+    sampled: VoteSampling
+
+    @property
+    def facts(self) -> dict[str, Json]:
+        """How the judge is corrected, for JSON."""
+        battles = self.rated.battles
+        return {
+            "share": self.rated.share,
+            "correlation": known(battles.correlation),
+            "least_correlation": self.rated.least_correlation,
+            "n_votes": battles.n_votes,
+            "n_unmatched": battles.n_unmatched,
+            "n_prompts": battles.n_prompts,
+            "doubts": list(self.sampled.doubts),
+            "without_vote": list(self.sampled.without_vote),
+        }
+
+
+def truth_notes(corrected: Mapping[str, Corrected], truth: str) -> Iterator[str]:
     """Yield notes on how votes correct a judge, whether they can, and whether the judge helps."""
-    for name, rated in corrected.items():
-        yield from _sampling_notes(name, sampled[name])
+    for name, (rated, sampled) in corrected.items():
+        yield from _sampling_notes(name, sampled, "`tourney annotate` draws at random")
         battles = rated.battles
-        unmatched = f" ({battles.n_unmatched:,} on other battles left out)"
+        unmatched = f" ({battles.n_unmatched:,} on other battles left out)" * (
+            battles.n_unmatched > 0
+        )
         yield (
-            f"{name}: {counted(battles.n_votes, 'vote')} of {truth!r}"
-            f"{unmatched if battles.n_unmatched else ''} on"
+            f"{name}: {counted(battles.n_votes, 'vote')} of {truth!r}{unmatched} on"
             f" {counted(battles.n_prompts, 'prompt')} correct"
-            f" {counted(len(battles.judged), 'battle')} of the judge, whose weight is"
-            f" {rated.share:.2f}; correlation {battles.correlation:.2f}."
+            f" {counted(len(battles.judged), 'battle')} of the judge, {_weight(rated)}"
         )
         if not battles.correlation >= rated.least_correlation:
             yield (
@@ -349,27 +369,31 @@ def truth_notes(
             )
 
 
-def cascade_notes(
-    corrected: Mapping[str, CorrectedRatings], sampled: Mapping[str, VoteSampling], truth: str
-) -> Iterator[str]:
+def cascade_notes(corrected: Mapping[str, Corrected], truth: str) -> Iterator[str]:
     """Yield notes on how a judge corrects another, and whether that helps."""
     remedy = f"give [[jury]] {truth!r} a `share`, which draws at random, and judge all of it"
-    for name, rated in corrected.items():
-        yield from _sampling_notes(name, sampled[name], remedy)
+    for name, (rated, sampled) in corrected.items():
+        yield from _sampling_notes(name, sampled, remedy)
         battles = rated.battles
-        unmatched = f" ({battles.n_unmatched:,} that only it judged left out)"
+        unmatched = f" ({battles.n_unmatched:,} that only it judged left out)" * (
+            battles.n_unmatched > 0
+        )
         yield (
             f"{name}: {truth} is the truth: its outcomes of {counted(battles.n_votes, 'pair')}"
-            f"{unmatched if battles.n_unmatched else ''} on"
-            f" {counted(battles.n_prompts, 'prompt')} correct"
-            f" {counted(len(battles.judged), 'pair')} on {sampled[name].n_prompts}, whose weight is"
-            f" {rated.share:.2f}; correlation {battles.correlation:.2f}."
+            f"{unmatched} on {counted(battles.n_prompts, 'prompt')} correct"
+            f" {counted(len(battles.judged), 'pair')} on {sampled.n_prompts}, {_weight(rated)}"
         )
 
 
-def _sampling_notes(
-    name: str, sampling: VoteSampling, remedy: str = "`tourney annotate` draws at random"
-) -> Iterator[str]:
+def _left_out(n: int, which: str) -> str:
+    return f" ({n:,} {which} left out)" if n else ""
+
+
+def _weight(rated: CorrectedRatings) -> str:
+    return f"whose weight is {rated.share:.2f}; correlation {rated.battles.correlation:.2f}."
+
+
+def _sampling_notes(name: str, sampling: VoteSampling, remedy: str) -> Iterator[str]:
     """Yield warnings of votes that are no random sample of what the judge judged."""
     if sampling.doubts:
         differences = ", ".join(_difference(sampling, doubt) for doubt in sampling.doubts)
@@ -401,24 +425,3 @@ def _difference(sampling: VoteSampling, doubt: Doubt) -> str:
             voted, every = sampling.no_winner
             shares = f"no winner: {voted:.0%} of those voted on, {every:.0%} of all"
             return f"what the judge says of them ({shares})"
-
-
-def truth_facts(
-    corrected: Mapping[str, CorrectedRatings], sampled: Mapping[str, VoteSampling]
-) -> dict[str, Json]:
-    """Return how votes correct a judge, for JSON."""
-    return {
-        "correction": {
-            name: {
-                "share": rated.share,
-                "correlation": known(rated.battles.correlation),
-                "least_correlation": rated.least_correlation,
-                "n_votes": rated.battles.n_votes,
-                "n_unmatched": rated.battles.n_unmatched,
-                "n_prompts": rated.battles.n_prompts,
-                "doubts": list(sampled[name].doubts),
-                "without_vote": list(sampled[name].without_vote),
-            }
-            for name, rated in corrected.items()
-        }
-    }

@@ -163,10 +163,7 @@ def bars(
 ) -> list[str] | None:
     """Return a bar for each row: its interval as a line, its value as a point; None: no room.
 
-    Args:
-        rows: What is shown.
-        keys: Of the lower bound, the value and the upper bound.
-        room: How many columns of characters there are.
+    The keys are those of the lower bound, the value and the upper bound.
     """
     width = min(room, _MOST)
     values = [[row.get(key) for key in keys] for row in rows]

@@ -114,13 +114,9 @@ def missing_responses_table(
     edited: Sequence[PromptId] = (),
     not_planned: Sequence[str] = (),
 ) -> Table:
-    """Return a row for each entrant: its missing responses; notes tell the cost of endpoints.
+    """Return a row for each entrant: its missing responses.
 
-    Args:
-        rows: What is missing.
-        costs: Of endpoint entrants.
-        edited: The prompts whose text changed since they were answered.
-        not_planned: Sentences on what the design or looks spare.
+    Notes tell the cost of endpoints, which prompts were edited, and what the design spares.
     """
     rows = tuple(rows)
     total = sum(row.n_responses for row in rows)
@@ -206,17 +202,11 @@ def missing_verdicts_table(
     not_planned: Sequence[str] = (),
     cascade: Sequence[CascadeAdvice] = (),
 ) -> Table:
-    """Return a row for each dimension: its open queries.
+    """Return a row for each dimension: its open queries; without a cost the judge is free.
 
-    Args:
-        rows: What is open.
-        cost: Of the open queries; None: the judge is free.
-        rewordings: Why some are asked again.
-        awaited: The cost for pairs that wait for responses, if there are any.
-        texts: The prompts whose text changed since they were answered.
-        answers: By prompt with another gold answer, the queries that are asked again.
-        not_planned: Sentences on the pairs that the design leaves out.
-        cascade: Whether this judge, of the jury, should be asked on a share of the prompts only.
+    Notes tell why some are asked again (a rewording, or prompts with another text or gold answer),
+    the cost for pairs that wait for responses, what the design spares, and whether this judge, of
+    the jury, should be asked on a share of the prompts only.
     """
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)

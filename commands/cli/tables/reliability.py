@@ -260,13 +260,7 @@ def calibration_table(
     *,
     accounts: Iterable[str] = (),
 ) -> Table:
-    """Return the reliability table of each entrant; the notes sum it up.
-
-    Args:
-        calibrations: The bins of each entrant.
-        judge: Whose verdicts were used; None: gold answers were.
-        accounts: Notes on how many pairs have which outcome.
-    """
+    """Return the reliability table of each entrant, by gold answers or by a judge's verdicts."""
     calibrations = tuple(calibrations)
     return table_of(
         CalibrationRow,

@@ -15,6 +15,7 @@ from rich.text import Text
 from commands.cli.tables import layout
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.report.text import without_middle
 from ledger.identity import Json
 from projections.artifacts.escaping import csv_cell, markdown_text, one_line, shown_json
 from projections.results.columns import Column, csv_of
@@ -28,7 +29,6 @@ _IN_TITLE: Final = ("dimension", "judge", "stream")  # go there if all rows have
 _BAR: Final = "cyan"
 _WARNING: Final = "yellow"
 _LISTED: Final = 3  # of a list in a table; data has all
-_LEFT_OUT: Final = " \N{HORIZONTAL ELLIPSIS} "  # in place of the middle of a long text
 _LARGE: Final = 1e7  # from here on tables use scientific notation
 _DIGEST: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 """Tables show the first 12 characters of a digest, which `tourney log` accepts."""
@@ -143,20 +143,12 @@ def _cell(value: Json, column: Column) -> str:
             return f"{value:+}"
         case str():
             text = _MOMENT.sub(r"\1 \2", _DIGEST.sub(r"\1", one_line(value)))
-            return text if column.longest is None else _cut(text, column.longest)
+            return text if column.longest is None else without_middle(text, column.longest)
         case list() | tuple():
             shown = [_cell(each, column) for each in value[:_LISTED]]
             return ", ".join([*shown, *(["..."] if len(value) > _LISTED else [])])
         case _:
             return str(value)
-
-
-def _cut(text: str, longest: int) -> str:
-    """Return a text without its middle, if it is too long: a question may stand at either end."""
-    if len(text) <= longest:
-        return text
-    begin = (longest - len(_LEFT_OUT)) // 2
-    return text[:begin].rstrip() + _LEFT_OUT + text[-begin:].lstrip()
 
 
 def _json(table: Table) -> str:
@@ -189,11 +181,7 @@ def _csv_value(value: Json) -> Json:
 
 
 def _svg(table: Table) -> str:
-    """Return the figure of a table.
-
-    Raises:
-        ConfigurationError: There is none of this table, or no row to draw.
-    """
+    """Return the figure of a table."""
     to_figure = import_module(_FIGURES).FIGURES.get(table.kind)
     if to_figure is None:
         raise ConfigurationError([f"--format svg: {_NO_FIGURE}"])

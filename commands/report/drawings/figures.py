@@ -26,7 +26,6 @@ from commands.report.drawings.panels import (
     wide,
 )
 from commands.report.drawings.svg import Drawing, described, scale_of, text
-from projections.evaluations.curve import numbered_label
 from projections.results.columns import RowType
 from projections.results.evaluations import CurveRow, MetricRow
 from projections.results.judges import CalibrationRow
@@ -119,7 +118,7 @@ def _calibrations(rows: Sequence[FigureRow]) -> Iterator[Block]:
 
 
 def metrics_figure(title: str, rows: Sequence[FigureRow]) -> str:
-    """Draw each metric of all entrants; over steps, where they are checkpoints of one training."""
+    """Draw each metric of all entrants."""
     panels = (
         _metric(group, rows)
         for of_evaluation in _by(rows, "evaluation").values()
@@ -131,27 +130,12 @@ def metrics_figure(title: str, rows: Sequence[FigureRow]) -> str:
 def _metric(rows: Sequence[FigureRow], every: Sequence[FigureRow]) -> Block:
     first = rows[0]
     heading, axis = f"{first['evaluation']}: {first['metric']}", _axis(first)
-    trained = _trained(rows)
-    if trained is not None:
-        stem, points = trained
-        return curve_panel(f"{stem}, {heading}" if stem else heading, axis, points)
     alike = (row for row in every if _axis(row) == axis)
     scale = scale_of(row[key] for row in alike for key in ("value", "low", "high"))
     estimates = [
         NamedEstimate(row["entrant"], row["value"], row["low"], row["high"]) for row in rows
     ]
     return intervals_panel(heading, axis, estimates, scale, 3)
-
-
-def _trained(rows: Iterable[FigureRow]) -> tuple[str, list[CurvePoint]] | None:
-    """Return the checkpoints of one training in order; None: some entrant is none."""
-    known = [row for row in rows if row["value"] is not None]
-    labels = [label for row in known if (label := numbered_label(row["entrant"]))]
-    trainings = {label.training for label in labels}
-    if len(labels) < len(known) or len(trainings) != 1 or len(labels) == 1:
-        return None
-    points = (_point(label.step, row) for label, row in zip(labels, known, strict=True))
-    return trainings.pop(), sorted(points)
 
 
 def curve_figure(title: str, rows: Sequence[FigureRow]) -> str:
@@ -168,12 +152,12 @@ def curve_figure(title: str, rows: Sequence[FigureRow]) -> str:
 def _curve(rows: Sequence[FigureRow]) -> Block:
     first = rows[0]
     heading = f"{first['training']}, {first['evaluation']}: {first['metric']}"
-    points = (_point(row["step"], row) for row in rows if row["value"] is not None)
+    points = (
+        CurvePoint(row["step"], row["value"], row["low"], row["high"])
+        for row in rows
+        if row["value"] is not None
+    )
     return curve_panel(heading, _axis(first), sorted(points))
-
-
-def _point(step: int, row: FigureRow) -> CurvePoint:
-    return CurvePoint(step, row["value"], row["low"], row["high"])
 
 
 def _axis(row: FigureRow) -> str:

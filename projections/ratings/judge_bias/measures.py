@@ -52,15 +52,12 @@ _NO_MORE_PAIRS: Final = (
 )
 
 
-def biases(
-    tournament: Tournament, judges: Sequence[JudgeSettings], said: Said | None = None
-) -> Iterator[BiasRow]:
+def biases(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Iterator[BiasRow]:
     """Yield the figures on each judge with verdicts in both orders, by dimension.
 
     Args:
         tournament: What was judged.
         judges: The whole jury: some figures compare a judge with the others.
-        said: The verdicts; None: the tournament's.
 
     Raises:
         CannotRate: Strengths are too far apart to be computed.
@@ -71,13 +68,13 @@ def biases(
         str(judge.judge_id): by_dimension(tournament, settle(tournament, prompts, judge))
         for judge in judges
     }
-    for dimension, pairs in judged_pairs(tournament, judges, said).items():
+    for dimension, pairs in judged_pairs(tournament, judges).items():
         of_jury = jury_figures(pairs, families)
         for judge, groups in settled.items():
             own = pairs.by(judge)
             if len(own):
                 group = groups[dimension]
-                again = _retests(group, said or partial(verdict_of, tournament, parser=None))
+                again = _retests(group, partial(verdict_of, tournament, parser=None))
                 figures = (*_habits(own), *again, *of_jury[judge], *_of_ratings(group))
                 for figure in figures:
                     yield figure._replace(dimension=dimension, judge=judge)

@@ -98,13 +98,10 @@ class JudgedPairs:
 
 
 def judged_pairs(
-    tournament: Tournament, judges: Sequence[JudgeSettings], said: Said | None = None
+    tournament: Tournament, judges: Sequence[JudgeSettings]
 ) -> dict[Dimension, JudgedPairs]:
-    """Return what judges said, by dimension; judges with no such pair are named, too.
-
-    Verdicts are the tournament's, unless others are given.
-    """
-    said = said or partial(verdict_of, tournament, parser=None)
+    """Return what judges said, by dimension; judges with no such pair are named, too."""
+    said = partial(verdict_of, tournament, parser=None)
     prompts = frozenset(prompt.prompt_id for prompt in tournament.bank)
     settled = [by_dimension(tournament, settle(tournament, prompts, judge)) for judge in judges]
     names = tuple(str(judge.judge_id) for judge in judges)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from commands.auditing.redact import redact_with_consent
 from commands.auditing.replay import replay
 from commands.auditing.verify import verify
-from commands.cli.tables.history import differences_table, event_fields, faults_table
+from commands.cli.audit import differences_table, event_fields, faults_table
 from commands.errors import ConfigurationError, Refused
 from commands.ports import Console, no_progress
 from commands.reading.parameters import settings_of

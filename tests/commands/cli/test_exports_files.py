@@ -17,7 +17,7 @@ RECORDS: Final[tuple[Fields, ...]] = ({"name": '=1, "x"', "n": 2, "other": 0}, {
 
 def test_a_csv_has_a_header_and_empty_cells_for_what_is_missing(tmp_path: Path) -> None:
     """Texts are guarded against spreadsheets, numbers are not texts."""
-    write_records(RECORDS, tmp_path / "a.csv", columns=COLUMNS)
+    write_records(RECORDS, tmp_path / "a.csv", COLUMNS)
 
     written = (tmp_path / "a.csv").read_bytes().decode()
     assert written == 'name,n,share\r\n"\'=1, ""x""",2,\r\n,,-0.5\r\n'
@@ -25,7 +25,7 @@ def test_a_csv_has_a_header_and_empty_cells_for_what_is_missing(tmp_path: Path) 
 
 def test_a_parquet_file_is_one_with_the_types_of_its_columns(tmp_path: Path) -> None:
     """A column without a value has a type all the same."""
-    write_records(RECORDS, tmp_path / "a.parquet", columns=COLUMNS)
+    write_records(RECORDS, tmp_path / "a.parquet", COLUMNS)
 
     table = pq.read_table(tmp_path / "a.parquet")
     assert [str(each) for each in table.schema.types] == ["string", "int64", "double"]
@@ -39,14 +39,14 @@ def test_more_rows_than_one_batch_are_all_written(tmp_path: Path) -> None:
     """Also the last ones, which fill no batch."""
     rows = ({"n": n} for n in range(12_345))
 
-    write_records(rows, tmp_path / "a.parquet", columns={"n": int})
+    write_records(rows, tmp_path / "a.parquet", {"n": int})
 
     assert pq.read_table(tmp_path / "a.parquet")["n"].to_pylist() == [*range(12_345)]
 
 
 def test_lines_of_json_hold_the_records_as_they_are(tmp_path: Path) -> None:
     """Nothing is added, and nothing is taken away."""
-    write_records(RECORDS, tmp_path / "a.jsonl", columns=COLUMNS)
+    write_records(RECORDS, tmp_path / "a.jsonl", COLUMNS)
 
     lines = (tmp_path / "a.jsonl").read_text().splitlines()
     assert tuple(map(json.loads, lines)) == RECORDS
@@ -64,7 +64,7 @@ def test_a_file_that_cannot_be_finished_stays_as_it_was(tmp_path: Path, suffix: 
         return record
 
     with pytest.raises(RuntimeError, match="cut off"):
-        write_records(map(failing, RECORDS), file, columns=COLUMNS)
+        write_records(map(failing, RECORDS), file, COLUMNS)
 
     assert [each.read_text() for each in tmp_path.iterdir()] == ["before"]
 
@@ -76,7 +76,7 @@ def test_a_suffix_that_says_nothing_is_refused_with_those_that_do() -> None:
     require_suffix(Path("/dev/null"))  # a device, or a pipe, is as standard output
 
     with pytest.raises(ConfigurationError) as caught:
-        require_suffix(Path("a.xlsx"))
+        require_suffix(Path("a.xlsx"), ".csv", ".jsonl", ".parquet")
 
     assert str(caught.value) == (
         "--output a.xlsx: the suffix is '.xlsx', but must be .csv, .jsonl or .parquet;"

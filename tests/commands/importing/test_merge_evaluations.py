@@ -11,7 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from commands.auditing.verify import verify
-from commands.cli.tables.history import conflicts_table
+from commands.cli.imports import conflicts_table
 from commands.decisions.recorder import EvaluationRecorder
 from commands.evaluating.evaluate import EvaluationCounts, evaluate_missing, plan_evaluation
 from commands.importing.merge import MergeCounts, merge_ledger

@@ -15,12 +15,12 @@ DECISIVE = FragilityRow("factuality", "zoe", "amy", 12.0, 1, 2, ("p2", None))
 
 def grids(
     *events: Event,
-    which: WhichBattles = WhichBattles.ALL,
+    which: WhichBattles = "all",
     fragile: tuple[FragilityRow, ...] = (),
 ) -> list[AnswerGrid]:
     """Return the answers that a report on events shows."""
     about = subject(*events)
-    is_sample = which is WhichBattles.SAMPLE
+    is_sample = which == "sample"
     return grids_of(about, battles_of(about, which), fragile, is_sample=is_sample)
 
 
@@ -64,7 +64,7 @@ def test_a_sample_has_few_prompts_and_cut_texts() -> None:
     outcomes = (each for match in matches_of(known(*answered)) for each in become(match, "a"))
     events = (*answered, *outcomes)
 
-    some, every = grids(*events, which=WhichBattles.SAMPLE), grids(*events)
+    some, every = grids(*events, which="sample"), grids(*events)
 
     assert (len(some), len(every)) == (5, 9)
     (cut, *_), (whole, *_) = some[0].answers, every[0].answers

@@ -20,7 +20,7 @@ from tests.support.builders.worlds import (
 )
 
 
-def battles(*events: Event, which: WhichBattles = WhichBattles.ALL) -> ChosenBattles:
+def battles(*events: Event, which: WhichBattles = "all") -> ChosenBattles:
     """Return the battles of a report on events."""
     return battles_of(subject(*events), which)
 
@@ -68,7 +68,7 @@ def test_a_sample_has_some_of_every_outcome_of_every_pair() -> None:
     fates: list[Fate] = [fate for _ in range(n_prompts - 1) for fate in ("a", "tie", "b")]
     events = history(cup(n_prompts), *fates, "inconsistent", "b", "a")
 
-    found = battles(*events, which=WhichBattles.SAMPLE)
+    found = battles(*events, which="sample")
 
     assert found.n_all == 3 * n_prompts
     assert len(found.shown) == 40
@@ -81,8 +81,8 @@ def test_a_sample_has_some_of_every_outcome_of_every_pair() -> None:
         ("amy", "kim", "b"),
         ("amy", "kim", "a"),
     }
-    assert battles(*events, which=WhichBattles.SAMPLE) == found
-    assert battles(*events, which=WhichBattles.NONE).n_all == 3 * n_prompts
+    assert battles(*events, which="sample") == found
+    assert battles(*events, which="none").n_all == 3 * n_prompts
 
 
 def test_identical_responses_have_no_replies() -> None:

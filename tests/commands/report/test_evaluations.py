@@ -4,7 +4,6 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from commands.report.battles import WhichBattles
 from commands.report.evaluations import shown_answers
 from commands.report.page import page_of
 from ledger.events.evaluations import PromptItem
@@ -40,7 +39,7 @@ def test_the_first_wrong_answers_are_shown_and_all_are_counted() -> None:
     [found] = shown_answers(about)
 
     assert (found.n_found, found.n, len(found.shown)) == (4, 5, 3)
-    first, page = found.shown[0], page_of(about, WhichBattles.NONE)
+    first, page = found.shown[0], page_of(about, "none")
     assert (first.label, first.asked) == ("recall[0]", "Which is number 0?")
     assert (first.answered, first.expected, first.judged) == ("a", "aspirin", None)
     assert "tourney project metrics --samples" in page
@@ -65,7 +64,7 @@ def test_of_answers_that_a_judge_scored_the_lowest_are_shown_with_its_replies() 
 
     assert (found.judge, found.n_found, found.n) == ("ann", 3, 4)
     assert [(row.answered, row.judged) for row in found.shown] == [("b", 1), ("c", 2), ("d", 3)]
-    page = page_of(about, WhichBattles.NONE)
+    page = page_of(about, "none")
     assert '<td dir="auto">Fine.\nSCORE: 1</td>' in page
     assert "3 of 4 scored by" in page
 
@@ -95,7 +94,7 @@ def test_texts_of_evaluations_do_nothing_in_the_page() -> None:
     asked = [item(0, PromptItem(prompt=text, expected=text)) for text in HOSTILE]
     planned = replace(plan(), items=tuple(each.item for each in asked))
     wrong = observed(planned, [answer(0.0, text) for text in HOSTILE])
-    page = page_of(subject(*history(opened(), "a"), *asked, planned, *wrong), WhichBattles.NONE)
+    page = page_of(subject(*history(opened(), "a"), *asked, planned, *wrong), "none")
 
     assert 'onerror="alert(1)"' not in page
     assert HOSTILE[0] not in page

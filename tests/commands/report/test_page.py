@@ -87,7 +87,7 @@ class ParsedPage(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def page(*events: Event, which: WhichBattles = WhichBattles.ALL) -> ParsedPage:
+def page(*events: Event, which: WhichBattles = "all") -> ParsedPage:
     """Return the report on events."""
     return ParsedPage(page_of(subject(*events), which))
 
@@ -110,7 +110,7 @@ def played() -> Subject:
 @cache
 def played_page() -> str:
     """Return the report on it."""
-    return page_of(played(), WhichBattles.ALL)
+    return page_of(played(), "all")
 
 
 def test_the_report_is_what_was_agreed_on(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_what_people_and_models_wrote_is_shown_and_has_no_effect(text: str) -> N
     )
     events = written(opening, [text], "a", "tie")
 
-    source = page_of(subject(*events), WhichBattles.ALL)
+    source = page_of(subject(*events), "all")
 
     found = ParsedPage(source)
     assert len(battles_on(found)) == 2
@@ -304,7 +304,7 @@ def test_a_conversation_is_read_turn_by_turn() -> None:
     talk = (("user", "Sing."), ("assistant", "La ```"), ("user", "Louder."))
     asked = prompt("p1", text=transcript(talk), messages=talk)
 
-    source = page_of(subject(*history(opened(prompts=[asked]), "a")), WhichBattles.ALL)
+    source = page_of(subject(*history(opened(prompts=[asked]), "a")), "all")
 
     said = "".join(f'<small>{who}</small><p class="text" dir="auto">{it}</p>' for who, it in talk)
     assert source.count(f"<h3>Prompt</h3>{said}") == 2  # of the battle, and of all answers
@@ -337,7 +337,7 @@ def test_a_run_and_a_tournament_as_it_stands_say_how_to_check_them() -> None:
     command = "tourney replay --against runs/pilot_20260427_120000"
     head = f"tourney verify --checkpoint {run.head}"
 
-    of_now = page_of(now, WhichBattles.NONE)
+    of_now = page_of(now, "none")
 
     assert command in played_page()
     assert head in played_page()
@@ -346,9 +346,9 @@ def test_a_run_and_a_tournament_as_it_stands_say_how_to_check_them() -> None:
 
 
 @pytest.mark.parametrize(("which", "n"), [("all", 5), ("sample", 5), ("none", 0)])
-def test_battles_are_shown_as_asked_for(which: str, n: int) -> None:
+def test_battles_are_shown_as_asked_for(which: WhichBattles, n: int) -> None:
     """Texts are what a report weighs; without a judged pair there is no section at all."""
-    found = ParsedPage(page_of(played(), WhichBattles(which)))
+    found = ParsedPage(page_of(played(), which))
 
     battles = battles_on(found)
     assert len(battles) == n

@@ -53,4 +53,4 @@ def test_a_long_text_is_shown_without_its_middle() -> None:
     (*_, said) = page_columns([row(f"Begin {'x' * 9_000} end?")])
 
     (cell,) = said.cells
-    assert (cell[:6], cell[-5:], len(cell)) == ("Begin ", " end?", 403)
+    assert (cell[:6], cell[-5:], len(cell)) == ("Begin ", " end?", 399)

@@ -79,7 +79,6 @@ def all_pages(view: LiveView) -> list[str]:
         pages.battle_page(view, battle.battle_id, BattleFilter()) or "",
         pages.prompts_page(view, PromptFilter()),
         pages.answers_page(view, battle.prompt_id, PromptFilter()) or "",
-        pages.spend_page(view),
         pages.waiting_page("gone"),
     ]
 
@@ -236,11 +235,13 @@ def test_spend_is_told_by_judge_and_by_day() -> None:
     }
     reading = dataclasses.replace(played().reading, spend=Spend(STREAM, settled=Map(bills)))
 
-    source = pages.spend_page(dataclasses.replace(played(), reading=reading))
+    view = dataclasses.replace(played(), reading=reading)
 
-    assert "sonnet utility 8 0 0 2.5000" in text_of(source)
-    assert "sonnet 2026-04-27 8 0 0 2.5000" in text_of(source)
-    assert "sonnet 2026-04-28 4 0 0 1.2500" in text_of(source)
+    for each in (view, dataclasses.replace(view, content=None)):
+        told = text_of(pages.overview_page(each))
+        assert "sonnet utility 8 0 0 2.5000" in told
+        assert "sonnet 2026-04-27 8 0 0 2.5000" in told
+        assert "sonnet 2026-04-28 4 0 0 1.2500" in told
 
 
 def test_dimensions_are_told_apart() -> None:

@@ -40,7 +40,7 @@ def test_every_address_has_its_page(ledger_file: Path) -> None:
     assert follower.view
     battle = follower.view.index.battles[0].battle_id
 
-    for path in ("/", "/battles", f"/battle/{battle}", "/prompts", "/spend"):
+    for path in ("/", "/battles", f"/battle/{battle}", "/prompts"):
         found = ask(follower, path)
         assert found.status is HTTPStatus.OK
         assert dict(found.headers)["Content-Security-Policy"].startswith("default-src 'none'")

@@ -6,15 +6,13 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.judging import FailureReason, Outcome, PairReconciled, VerdictReceived
+from ledger.events.judging import FailureReason, Outcome, PairReconciled
 from ledger.events.registry import Event
 from projections.tournament.compared import Account, kind_of
 from projections.tournament.matches import planned_responses
 from projections.tournament.settlement import (
     account_of,
     by_dimension,
-    settle,
-    settle_open,
     settle_verdicts,
 )
 from projections.tournament.state import Tournament
@@ -59,21 +57,6 @@ def test_each_outcome_is_what_became_of_its_match() -> None:
         "failed",
         "pending",
     ]
-
-
-def test_only_pairs_without_a_common_outcome_are_settled_again() -> None:
-    """What both orders agree on says all by itself; ratings need the verdicts on the others."""
-    events = history(cup(), "a", "inconsistent", "refused")
-    before = known(*(each for each in events if not isinstance(each, VerdictReceived)))
-    after, fresh = known(*events), known(*events)
-    prompts, judge = everything(after), after.panel[0]
-
-    settle_open(before, after, prompts, judge)
-
-    found = settle(after, prompts, judge)
-    assert found == settle(fresh, prompts, judge)
-    assert found[0] is settle(before, prompts, judge)[0]
-    assert found[1].said != settle(before, prompts, judge)[1].said
 
 
 def test_a_missing_response_leaves_its_own_pairs_pending() -> None:

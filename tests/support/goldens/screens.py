@@ -17,6 +17,8 @@ from rich.console import Console
 
 from commands.auditing.replay import Difference, Replayed
 from commands.auditing.verify import Verification
+from commands.cli.audit import differences_table, faults_table, log_table
+from commands.cli.imports import conflicts_table
 from commands.cli.project.elo import elo_table
 from commands.cli.project.outcomes import (
     matches_table,
@@ -25,12 +27,6 @@ from commands.cli.project.outcomes import (
     winrates_table,
 )
 from commands.cli.tables.bradley_terry import RatedBoards
-from commands.cli.tables.history import (
-    conflicts_table,
-    differences_table,
-    faults_table,
-    log_table,
-)
 from commands.cli.tables.plan import missing_responses_table, missing_verdicts_table
 from commands.cli.tables.reliability import calibration_table
 from commands.cli.tables.render import Format, print_table

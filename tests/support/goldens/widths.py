@@ -15,17 +15,16 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 from rich.console import Console
 
+from commands.cli.audit import log_table
 from commands.cli.project.battle import battle_screen
 from commands.cli.project.elo import elo_table
 from commands.cli.project.outcomes import winrates_table
 from commands.cli.project.status import status_table
 from commands.cli.tables.bradley_terry import RatedBoards
-from commands.cli.tables.history import log_table
 from commands.cli.tables.plan import missing_verdicts_table
 from commands.cli.tables.render import Format, print_lines, print_table
 from commands.cli.tables.table import Table
 from commands.decisions.recorder import count_missing_verdicts
-from ledger.counts import counts_of
 from ledger.events.judging import VerdictReceived
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.events.registry import Event
@@ -86,10 +85,9 @@ def drawings() -> Mapping[str, Draw]:
     """Return what draws each screen, all of one tournament of two dimensions."""
     with Ledger.in_memory(now=lambda: NOON) as ledger:
         ledger.append(STREAM, events())
-        counts = counts_of(ledger, [STREAM], ledger.head.position)
         tables = {
             **_readings(known(*events())),
-            "status": status_table(ledger, counts, (), {}, NOON, {}),
+            "status": status_table(ledger, NOON),
             "log": log_table([*ledger.rows()][-6:]),
         }
     return {

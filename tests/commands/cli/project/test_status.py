@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from commands.cli.project.status import status_table
-from ledger.counts import counts_of
 from ledger.events.registry import Event
 from ledger.storage.files import wal_of
 from ledger.store import Ledger
@@ -19,7 +18,7 @@ def test_what_lies_in_the_log_is_counted(tmp_path: Path) -> None:
     with Ledger.open(path) as ledger:
         ledger.append(STREAM, verdicts(3))
 
-        table = status_table(ledger, {}, (), {}, NOON, {})
+        table = status_table(ledger, NOON)
 
         assert wal_of(path).stat().st_size > 0
         assert table.facts["n_bytes"] == path.stat().st_size + wal_of(path).stat().st_size
@@ -33,9 +32,8 @@ def test_outcomes_are_said_to_be_all_that_are_on_record(
 ) -> None:
     """After the instructions changed there are more outcomes than pairs."""
     ledger.append(STREAM, events)
-    counts = counts_of(ledger, [STREAM], ledger.head.position)
 
-    table = status_table(ledger, counts, (), {}, NOON, {})
+    table = status_table(ledger, NOON)
 
     assert table.title == "On record, all judges and settings together"
     assert (

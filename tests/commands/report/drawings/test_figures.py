@@ -9,7 +9,7 @@ import pytest
 
 from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
-from commands.report.drawings.figures import elo_figure, metrics_figure, win_rates_figure
+from commands.report.drawings.figures import curve_figure, elo_figure, win_rates_figure
 from tests.support.goldens.screens import SAMPLE, rendered
 
 GOLDEN: Final = Path(__file__).parents[3] / "golden/figures"
@@ -46,15 +46,15 @@ def test_a_name_in_a_figure_has_no_effect() -> None:
     assert not {"\x1b", "\u202e", "\x00"} & {*DRAWN["elo.svg"]}
 
 
-def test_checkpoints_of_one_training_are_a_curve() -> None:
-    """Their order is that of the steps, not of the names."""
+def test_a_metric_over_steps_is_a_curve() -> None:
+    """Their order is that of the steps."""
     about = {"evaluation": "math", "metric": "acc", "unit": "share", "higher_is_better": True}
     rows = [
-        {**about, "entrant": f"run/step_{step}", "value": step / 2000, "low": None, "high": None}
+        {**about, "training": "run", "step": step, "value": step / 2000, "low": None, "high": None}
         for step in (1000, 50)
     ]
 
-    drawn = metrics_figure("Metrics", rows)
+    drawn = curve_figure("Metrics", rows)
 
     (curve,) = re.findall(r'class="curve" points="([^"]+)"', drawn)
     (low, early), (high, late) = (map(float, point.split(",")) for point in curve.split())

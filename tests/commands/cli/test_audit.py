@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.cli.tables.history import event_fields, log_table
+from commands.cli.audit import event_fields, log_table
 from ledger.recorded import StoredEvent
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, opened, prompt
