@@ -9,7 +9,7 @@ INSTALLED := .venv/installed
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # These cover ledger/ and projections/ alone; tracing the others too would take half as long again.
-# For the same reason their dear tests are marked no_cover: cheaper ones run the same lines.
+# For the same reason no law is traced, nor what is marked no_cover: cheaper tests run those lines.
 COVERED := tests/ledger tests/projections
 
 .PHONY: demo test nightly browser docs bench gpu weights clean

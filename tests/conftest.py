@@ -13,7 +13,7 @@ from typing import Final
 
 import httpx2
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from ledger.store import Ledger
 from tests.providers.loopback import TOO_LATE
@@ -45,6 +45,13 @@ _AT_LEISURE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slo
 settings.register_profile("default", _AT_LEISURE, max_examples=8, derandomize=True)
 settings.register_profile("nightly", _AT_LEISURE, max_examples=100)
 settings.load_profile("default")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Trace no law: it draws many examples, and those by hand run the same lines."""
+    for item in items:
+        if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+            item.add_marker("no_cover")
 
 
 def pytest_collection_finish() -> None:

@@ -45,14 +45,6 @@ TOOK: Final = np.array([{**SCORES, IDENTICAL: TIE}.get(status, np.nan) for statu
 Name = TypeVar("Name", bound=Hashable)
 
 
-class NotABattle(TourneyError):
-    """A battle that no rating can use."""
-
-    def __init__(self, number: int, why: str) -> None:
-        super().__init__(f"battle {number}, counted from 0: {why}; correct or remove it")
-        self.number, self.why = number, why
-
-
 class CannotRate(TourneyError):
     """Battles that cannot be rated as asked."""
 
@@ -63,7 +55,7 @@ class CannotRate(TourneyError):
 
 @dataclass(frozen=True)
 class Battles:
-    """Battles in columns, checked: of a dimension of a tournament, or of an imported set.
+    """Battles in columns: of a dimension of a tournament, or of an imported set.
 
     Attributes:
         entrants: (n_entrants,) names, sorted.
@@ -79,10 +71,6 @@ class Battles:
         prompts: Ids of the first clusters, in order of their numbers; later clusters have none.
         counted: What each is one of.
         widening: How much wider intervals are, since the battles were looked at before.
-
-    Raises:
-        NotABattle: A battle has one entrant only, or an invalid score or weight.
-        ValueError: The columns have different lengths, or the names are not sorted.
     """
 
     entrants: tuple[str, ...]
@@ -97,21 +85,6 @@ class Battles:
     widening: float = 1.0
     slot: NDArray[np.int8] | int = 0
 
-    def __post_init__(self) -> None:
-        """Check the columns."""
-        columns = (self.a, self.b, self.score, self.cluster, self.weight, self.status)
-        if len({len(column) for column in columns}) > 1:
-            raise ValueError("the columns of battles differ in length")
-        if list(self.entrants) != sorted(set(self.entrants)):
-            raise ValueError("the entrants of battles are not sorted, or one is named twice")
-        n = len(self.entrants)
-        has_names = (self.a >= 0) & (self.a < n) & (self.b >= 0) & (self.b < n)
-        _refuse(~has_names, "an entrant has no name")
-        _refuse(self.a == self.b, "an entrant cannot battle itself")
-        _refuse(self.cluster < 0, "a prompt's number is 0 or more")
-        _refuse((self.observed < 0) | (self.observed > 1), "a score is from 0 to 1")
-        _refuse(~((self.weight > 0) & (self.weight < np.inf)), "a weight is positive and finite")
-
     @classmethod
     def by_score(
         cls,
@@ -123,12 +96,7 @@ class Battles:
         weight: Floats,
         prompts: tuple[Hashable, ...] = (),
     ) -> "Battles":
-        """Return battles that all have a score: who took more won.
-
-        Raises:
-            NotABattle: As for Battles, or a battle has no score.
-        """
-        _refuse(np.isnan(score), "a score is from 0 to 1")
+        """Return battles that all have a score: who took more won."""
         status = np.choose((score >= TIE).astype(np.intp) + (score > TIE), _BY_SCORE)
         return Battles(entrants, a, b, score, cluster, weight, status, prompts)
 
@@ -354,8 +322,3 @@ def _numbers_among(
 
 def _numbered(names: Iterable[Name]) -> dict[Name, int]:
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
-
-
-def _refuse(wrong: NDArray[np.bool_], why: str) -> None:
-    if wrong.any():
-        raise NotABattle(int(wrong.argmax()), why)

@@ -103,16 +103,13 @@ def calibrate(battles: Battles, margin: Floats) -> Temperature:
 
     Args:
         battles: The human votes.
-        margin: (n,) the judge's score of a minus that of b.
+        margin: (n,) the judge's score of a minus that of b, finite.
 
     Raises:
         CannotCalibrate: Fewer than 10 battles are decided; or no finite T is best, because people
             always preferred what the judge scored higher, or never did; or the fit does not
             converge, because some margins are tiny beside others.
-        ValueError: The margins are not finite, or not one for each battle.
     """
-    if margin.shape != battles.score.shape or not np.isfinite(margin).all():
-        raise ValueError("margins are finite numbers, one for each battle")
     pairs = _decided(battles, margin)
     n_pairs = len(pairs.margin)
     if n_pairs < FEWEST_PAIRS:

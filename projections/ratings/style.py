@@ -135,7 +135,6 @@ def rate_adjusted(
 
     Raises:
         CannotRate: As for `fit_adjusted`.
-        ValueError: A feature has not one value for each battle.
     """
     _require_sandwich(parameters)
     plain = rate(battles, parameters)
@@ -162,10 +161,9 @@ def fit_adjusted(
         parameters: As for plain ratings, with ties as half and the sandwich interval.
 
     Raises:
-        CannotRate: A feature is not finite, or a linear combination of the others and the
-            entrants; no two entrants can be compared; the parameters have other ties or intervals;
-            or as in plain ratings.
-        ValueError: A feature has not one value for each battle.
+        CannotRate: A feature is a linear combination of the others and the entrants; no two
+            entrants can be compared; the parameters have other ties or intervals; or as in plain
+            ratings.
     """
     _require_sandwich(parameters)
     return _fitted(battles, features, rate_points(battles, parameters))

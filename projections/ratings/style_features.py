@@ -41,15 +41,6 @@ def standardised(
     The mean is taken as 0, as it is once each battle is told both ways: which entrant is a is
     arbitrary. A feature that is the same in all battles explains nothing, and is left out.
     """
-    for name, column in features.items():
-        if column.shape != chosen.shape:
-            raise ValueError(f"feature {name!r} has not one value for each battle")
-        if not np.isfinite(column).all():
-            number = int(np.isfinite(column).argmin())
-            raise CannotRate(
-                f"feature {name!r} of battle {number}, counted from 0, is {column[number]}",
-                "correct it or remove the battle",
-            )
     varied = {name: column[chosen] for name, column in features.items() if np.ptp(column[chosen])}
     columns = list(varied.values())
     values = np.array(columns, dtype=np.float64).reshape(len(columns), chosen.sum()).T

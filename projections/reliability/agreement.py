@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, combinations
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -73,8 +73,6 @@ _Pair: TypeAlias = tuple[Hashable, frozenset[str]]
 VotesByAnnotator: TypeAlias = Mapping[str, Mapping[_Pair, ComparedBattle]]
 """By whoever voted, then by what was voted on."""
 _NO_VOTES: Final[Mapping[Dimension, VotesByAnnotator]] = {}
-
-JudgeT = TypeVar("JudgeT", bound=str)
 
 
 def agreement(
@@ -172,7 +170,7 @@ def judge_tests(
 
 def each_judge_tested(
     dimension: str,
-    judged: Mapping[JudgeT, Mapping[Hashable, Compared]],
+    judged: Mapping[str, Mapping[Hashable, Compared]],
     people: Mapping[str, Mapping[Hashable, Compared]],
     prompts: Mapping[Hashable, Hashable],
 ) -> Iterator[JudgeTest]:
@@ -256,7 +254,7 @@ def _voted_on(
 
 
 def compare_judges(
-    judged: Mapping[JudgeT, Mapping[Hashable, Compared]], prompts: Mapping[Hashable, Hashable]
+    judged: Mapping[str, Mapping[Hashable, Compared]], prompts: Mapping[Hashable, Hashable]
 ) -> Iterator[Measure]:
     """Yield the agreement of each two judges, and of all that judged anything.
 
@@ -318,7 +316,7 @@ def rate_of(name: str, n: int, of: int, judges: tuple[str, ...] = ()) -> Measure
 
 
 def _judged_by_all(
-    judged: Mapping[JudgeT, Mapping[Hashable, Compared]], names: Sequence[JudgeT]
+    judged: Mapping[str, Mapping[Hashable, Compared]], names: Sequence[str]
 ) -> tuple[list[Hashable], list[list[Compared]]]:
     """Return what each of some judges judged, and of each the outcomes, one per judge."""
     first, *others = (judged[name] for name in names)
@@ -333,8 +331,8 @@ def _is_judged(settlement: Settlement) -> bool:
 
 
 def _of_two(
-    judged: Mapping[JudgeT, Mapping[Hashable, Compared]],
-    pair: Sequence[JudgeT],
+    judged: Mapping[str, Mapping[Hashable, Compared]],
+    pair: Sequence[str],
     prompts: Mapping[Hashable, Hashable],
 ) -> Iterator[Measure]:
     """Yield the agreement of two judges, and their rank correlation of entrants."""

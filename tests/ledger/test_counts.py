@@ -106,6 +106,7 @@ def test_a_score_that_is_missing_is_no_missing_verdict() -> None:
     )
 
     assert found == NOTHING._replace(without_verdict=1)
+    assert found.decided == 0
 
 
 def test_an_event_that_cannot_be_read_is_told_and_not_counted(ledger: Ledger) -> None:

@@ -42,16 +42,6 @@ def test_canonical_json_says_the_value_whole(value: Json) -> None:
     assert json.loads(spelled) == value
 
 
-@given(value=st.dictionaries(st.text(), st.integers(), min_size=2))
-def test_the_order_of_keys_changes_nothing(value: dict[str, int]) -> None:
-    """A settings file may be written in any order without a new digest."""
-    backwards = dict(reversed(value.items()))
-
-    spelled = canonical_json(backwards)
-
-    assert spelled == canonical_json(value)
-
-
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 def test_numbers_that_json_cannot_say_are_refused(number: float) -> None:
     """A NaN that other programs cannot read must not get into a digest."""

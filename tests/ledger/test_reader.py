@@ -73,6 +73,14 @@ def test_as_of_a_time_is_what_was_recorded_by_then(
     assert read == [each for each in everything if each.recorded_at <= at]
 
 
+def test_the_last_position_known_at_a_time_is_told() -> None:
+    """None before the first event; all of them after the last."""
+    with ledger_of([*verdicts(3)], [2, 0, 3]) as ledger:
+        found = [ledger.position_at(after_noon(seconds)) for seconds in (1, 2, 4, 5)]
+
+    assert found == [0, 2, 2, 3]
+
+
 @given(ours=histories(4), theirs=histories(4), pauses=pauses(), seconds=SECONDS)
 def test_as_of_a_time_of_a_merged_ledger_is_the_longest_prefix_known_then(
     ours: list[Event], theirs: list[Event], pauses: list[int], seconds: int
@@ -110,7 +118,6 @@ def test_reading_may_stop_anywhere_and_go_on_from_there(
         assert [each for part in parts_of_one for each in part] == list(ledger.read(stream=STREAM))
 
 
-@pytest.mark.no_cover
 @given(stops=st.lists(st.integers(0, 2_100), max_size=3))
 def test_pages_and_stops_need_not_meet(long_ledger: Ledger, stops: list[int]) -> None:
     """Long ledgers are read page by page, wherever the last reading stopped."""

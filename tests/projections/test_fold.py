@@ -1,7 +1,6 @@
 """The laws of folding, kept by the projections."""
 
 from dataclasses import replace
-from functools import reduce
 from itertools import accumulate
 from typing import Any
 
@@ -60,14 +59,6 @@ def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -
         resumed = fold(projection, events[at:], start=in_hand)
 
         assert resumed == fold(projection, events)
-
-
-@given(history=tournament_histories() | any_histories())
-def test_one_event_at_a_time_is_the_same_as_all_at_once(history: list[Event]) -> None:
-    """A run takes note of each append by itself, and a replay reads pages of thousands."""
-    events = recorded(history)
-
-    assert reduce(evolve, events, TOURNAMENT.initial) == fold(TOURNAMENT, events)
 
 
 @given(history=tournament_histories())

@@ -100,31 +100,6 @@ def test_the_error_of_a_ratio_is_that_of_its_linear_part() -> None:
     assert found.standard_error == pytest.approx(sqrt(2 / 1 * 2 * deviation**2))
 
 
-def test_the_error_is_how_much_ratios_of_drawn_samples_differ() -> None:
-    """A formula that was copied wrongly would not say what simulation shows."""
-    rng = np.random.default_rng(7)
-    n_clusters, n_draws = 60, 400
-    clusters = [*np.repeat(apart(n_clusters), 3)]
-    ratios, errors = [], []
-    for _ in range(n_draws):
-        shared = np.repeat(rng.normal(2.0, 0.5, n_clusters), 3)
-        lengths = rng.uniform(5, 50, 3 * n_clusters)
-        nats = lengths * (shared + rng.normal(0, 0.2, 3 * n_clusters))
-        found = estimate_ratio(RatioTerms(nats, lengths), clusters, "plain")
-        ratios.append(found.value or 0.0)
-        errors.append(found.standard_error or 0.0)
-
-    assert mean(errors) == pytest.approx(stdev(ratios), rel=0.1)
-
-
-def test_a_share_on_which_all_agree_is_no_certainty() -> None:
-    """Eight right answers of eight leave room for one in three to be wrong."""
-    found = estimate_ratio(quotient([1.0] * 8), apart(8), "share")
-
-    assert (found.value, found.standard_error) == (1.0, 0.0)
-    assert (found.low, found.high) == wilson(1.0, 8)
-
-
 @pytest.mark.parametrize("share", [1 / 3, 2 / 3, 0.1])
 def test_a_share_that_is_the_same_everywhere_is_no_certainty(share: float) -> None:
     """A mean of thirds is off by its rounding; what is left of the error is none."""
@@ -297,16 +272,6 @@ def test_a_bound_is_as_far_from_the_share_as_chance_goes(drawn: tuple[int, float
         assert 0 <= bound <= 1
         reach = 1.959963984540054 * sqrt(bound * (1 - bound) / n)
         assert abs(share - bound) == pytest.approx(reach, abs=1e-7)
-
-
-@given(drawn=COUNTED_SHARES)
-def test_the_other_side_has_the_mirrored_interval(drawn: tuple[int, float]) -> None:
-    """Who is called a is an accident of the alphabet."""
-    n, share = drawn
-
-    mine, theirs = wilson(share, n), wilson(1 - share, n)
-
-    assert (mine.lower, mine.upper) == pytest.approx((1 - theirs.upper, 1 - theirs.lower))
 
 
 PUBLISHED = """

@@ -132,12 +132,9 @@ def rate_overall(
     Raises:
         CannotRate: A dimension has no weight, or no battle; a weight is below 0; none is above; the
             parameters ask for resamples; or as in ratings on one dimension.
-        ValueError: There are not as many dimensions as battles.
     """
     if parameters.interval != "sandwich":
         raise CannotRate("overall ratings need the sandwich interval", "choose it")
-    if len(dimensions) != len(battles):
-        raise ValueError("dimensions are given one for each battle")
     if parameters.unit == "battles":
         battles = replace(battles, cluster=np.arange(len(battles)), prompts=())
     column = np.array(dimensions, dtype=np.str_)

@@ -13,15 +13,12 @@ from ledger.events.imports import (
     SIGNS,
     BattlesImported,
     CodedColumn,
-    ImportedBattle,
-    JurorVote,
     VoteSample,
     battles_stream,
     set_of,
 )
 from ledger.identity import Dimension, StreamId
 from tests.support.builders.battles import imported_battles
-from tests.support.builders.events import key
 from tests.support.strategies.events import battles_imported
 
 DRAWN = VoteSample(
@@ -89,19 +86,6 @@ def test_battles_are_the_same_in_rows_and_in_columns(event: BattlesImported) -> 
 
     assert [*again.battles()] == [*event.battles()]
     assert (again.natural_key, again.n_skipped) == (event.natural_key, event.n_skipped)
-
-
-def test_a_jurys_battle_is_one_battle_with_its_votes() -> None:
-    """Counted once by ratings, while agreement is computed from what each juror said."""
-    votes = (JurorVote("j1", "model_a"), JurorVote("j2", "inconsistent"))
-    battle = ImportedBattle("x", "y", "model_a", None, "q1", "llm-judge", "j1+j2", votes=votes)
-
-    event = BattlesImported.of(
-        [battle, battle], file_digest=key("file"), mapping=("orq-arena", 1), chunk=1, n_skipped=0
-    )
-
-    assert (event.n_battles, event.votes) == (2, CodedColumn((votes,)))
-    assert [*event.battles()] == [battle, battle]
 
 
 @pytest.mark.parametrize("name", ["arena", "battles:", "a.b-c_d"])

@@ -87,14 +87,6 @@ def test_an_entrant_without_heads_is_named_as_before_there_were_any() -> None:
     )
 
 
-@pytest.mark.parametrize("fields", [{}, {"hydra": hydra()}, {"revision": "1"}], ids=str)
-def test_an_entrant_says_nothing_of_other_loaders(fields: dict[str, object]) -> None:
-    """Its content's name must not change with each loader that is added."""
-    said = entrant("any", **fields).fields.keys() & {"hydra", "revision", "sampler", "step"}
-
-    assert said == fields.keys()
-
-
 @pytest.mark.parametrize("fields", [{"temperature": 0.7}, {"hydra": hydra()}], ids=str)
 def test_what_is_drawn_by_another_sampler_is_another_entrants(fields: dict[str, object]) -> None:
     """A seed gives other texts under it; older records, which name none, keep their texts."""

@@ -322,19 +322,6 @@ def test_a_ledger_that_gets_no_log_is_refused(path: Path, monkeypatch: pytest.Mo
         Ledger.open(path)
 
 
-def test_a_failed_transaction_leaves_the_connection_usable(path: Path) -> None:
-    """A refused append must not keep the lock, for other processes wait on it."""
-    append_one(path)
-    with closing(connect_for_writing(path)) as connection:
-        with pytest.raises(KeyboardInterrupt), immediate_transaction(connection):
-            raise KeyboardInterrupt
-
-        position = append_one(path)
-
-        assert position == 2
-        assert not connection.in_transaction
-
-
 def test_a_transaction_that_sqlite_ended_keeps_its_error(path: Path) -> None:
     """On some faults SQLite rolls back by itself; the fault must not hide behind a second one."""
     append_one(path)

@@ -77,11 +77,6 @@ def test_the_innermost_mount_decides(
     assert kind_at(f"{place}/run.ledger", mounts, *mounted) == expected
 
 
-def test_this_machine_can_keep_ledgers(path: Path) -> None:
-    """Every other test opens one in such a folder."""
-    assert foreign_kind(path) is None
-
-
 def test_a_link_lies_where_it_leads(mounts: Path, tmp_path: Path) -> None:
     """`data -> /net/data` in a local folder is a common way to keep large files away."""
     (tmp_path / "net").mkdir()

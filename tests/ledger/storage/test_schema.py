@@ -19,7 +19,7 @@ import pytest
 from ledger.auditing.audit import Fault, audit, audit_file
 from ledger.errors import AlteredSchema
 from ledger.storage import schema
-from ledger.storage.connection import connect_for_writing, differences, prepare
+from ledger.storage.connection import connect_for_writing, prepare
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, placed, verdicts
 from tests.support.faults.hostile import GUARDS
@@ -343,9 +343,3 @@ def test_an_append_that_did_not_do_as_told_is_not_acknowledged(
         alter(filed, f"DROP TRIGGER {statements.split()[2]}")
         receipts = ledger.append(STREAM, verdicts(2, after=N_FILED))
         assert tuple(ledger.read(after=N_FILED)) == placed(receipts)
-
-
-def test_a_ledger_as_tourney_makes_it_has_no_difference(filed: Path) -> None:
-    """What is found above is found because of what was done."""
-    with closing(connect_for_writing(filed)) as connection:
-        assert differences(connection) == []

@@ -42,7 +42,7 @@ def test_ordinary_text_is_shown_as_it_is() -> None:
     """Letters of any script, accents, symbols and layout are no attack."""
     text = "5 µg/kg\tfür Ωmega\n\u4e2d\u6587 \U0001f48a [red] </b> e\u0301"
 
-    assert shown(text) == text
+    assert shown(text) == shown_json(text) == text
 
 
 @given(st.text(alphabet=st.characters(codec=None)))
@@ -95,7 +95,8 @@ def test_a_cell_is_one_line_of_single_spaces() -> None:
 )
 def test_no_spreadsheet_reads_text_as_a_formula(formula: str) -> None:
     """Opening a CSV must not run anything."""
-    assert csv_cell(formula) == f"'{formula}"
+    assert csv_cell(formula) == guarded(formula) == f"'{formula}"
+    assert unguarded(guarded(formula)) == formula
 
 
 def test_a_cell_of_a_spreadsheet_hides_nothing() -> None:

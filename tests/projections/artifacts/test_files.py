@@ -14,22 +14,17 @@ from msgspec.structs import replace
 from ledger.chain import Head
 from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.money import Usage
-from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
 from projections.artifacts.files import files_of, holds_ratings, holds_texts, manifest
 from projections.artifacts.lines import PairLines
-from projections.artifacts.results import Results, results_of
-from projections.fold import fold
-from projections.tournament.folding import tournament_of
+from projections.artifacts.results import Results
 from projections.verdicts.policies import DEFAULT_POLICY
 from tests.support.builders.events import (
     NOON,
-    STREAM,
     entrant,
     known,
     opened,
     prompt,
-    recorded,
     responses,
 )
 from tests.support.builders.worlds import (
@@ -38,7 +33,6 @@ from tests.support.builders.worlds import (
     cup,
     history,
     matches_of,
-    publication,
     results,
 )
 
@@ -53,7 +47,6 @@ NAMES = {
     "battles.jsonl",
     "elo_ratings.json",
 }
-UNREADABLE_LINES = "one\ntwo\r\nthree\u2028four\u0085five\x00"
 
 
 def refuse(constant: str) -> NoReturn:
@@ -91,30 +84,6 @@ def test_the_archive_of_traces_holds_no_date() -> None:
     assert dates == {(1980, 1, 1, 0, 0, 0)}
 
 
-@pytest.mark.parametrize("at", [0, 3, 9, 15])
-def test_a_state_folded_in_two_steps_gives_the_same_bytes(at: int) -> None:
-    """A run publishes from the state in hand, and a replay folds from the first event."""
-    events = recorded(history(cup(), "a", "b", "tie", "inconsistent", "refused"))
-    tournament = tournament_of(STREAM)
-    whole = fold(tournament, events)
-
-    stepwise = fold(tournament, events[at:], start=fold(tournament, events[:at]))
-
-    claim = publication(whole)
-    assert files_of(results_of(stepwise, claim)) == files_of(results_of(whole, claim))
-
-
-def test_publishing_changes_no_byte_of_what_was_published() -> None:
-    """A claim is appended after the events that it is about, and read again with them."""
-    events = history(cup(), "a", "b")
-    before = known(*events)
-    claim = publication(before)
-
-    after = known(*events, RatingsPublished(publication=claim, artifacts=()))
-
-    assert files_of(results_of(after, claim)) == files_of(results_of(before, claim))
-
-
 @pytest.mark.parametrize("events", [cup(), history(cup(), "a"), history(cup(), "tie", "tie")])
 def test_no_json_holds_a_number_that_json_does_not_know(events: tuple[Event, ...]) -> None:
     """NaN in a file stops every reader but Python, and hides that nothing was measured."""
@@ -127,19 +96,6 @@ def test_no_json_holds_a_number_that_json_does_not_know(events: tuple[Event, ...
     ]
     assert len(values) >= 3
     assert all(isinstance(value, dict) for value in values)
-
-
-def test_a_record_is_one_line_whatever_it_says() -> None:
-    """A response with line breaks must not tear its record in two."""
-    opening = opened(prompts=[prompt(text=UNREADABLE_LINES)])
-    texts = {("base", "p1"): UNREADABLE_LINES, ("tuned", "p1"): "plain"}
-    said = responses(known(*opening), texts)
-
-    content = files_of(results(*opening, *said))["matches/matches.jsonl"].decode()
-
-    (line, end) = content.split("\n")
-    assert (json.loads(line)["response_a"], end) == (UNREADABLE_LINES, "")
-    assert json.loads(line)["prompt_text"] == UNREADABLE_LINES
 
 
 def test_the_manifest_says_what_was_run_by_what_and_how_it_ended() -> None:
@@ -213,21 +169,6 @@ def judged(found: Results) -> list[dict[str, object]]:
     return [json.loads(b"".join(line)) for line in PairLines(found.pairs).verdicts(dimension)]
 
 
-def test_matches_are_in_the_order_of_the_match_list() -> None:
-    """Prompts, then dimensions, then pairs: line n of the customer's file is line n here."""
-    prompts = [prompt("p2"), prompt("p1", gold=None), prompt("p3")]
-
-    rows = matches(results(*history(opened(rubrics=RUBRICS, prompts=prompts))))
-
-    assert [(row["prompt_id"], row["dimension"]) for row in rows] == [
-        ("p2", "factuality"),
-        ("p2", "utility"),
-        ("p1", "utility"),
-        ("p3", "factuality"),
-        ("p3", "utility"),
-    ]
-
-
 def test_a_match_has_the_fields_of_the_customers() -> None:
     """The pair as it was judged, with both responses whole and what the judge could know."""
     tagged = prompt(expected_behavior="hedge", source="curated")
@@ -246,15 +187,6 @@ def test_a_match_has_the_fields_of_the_customers() -> None:
         "gold_answer": "aspirin",
         "expected_behavior": "hedge",
     }
-
-
-def test_a_pairing_without_a_response_is_no_match() -> None:
-    """The file holds what could be judged; the account counts the rest."""
-    *said, _ = responses(known(*cup()))  # kim's second is missing
-
-    rows = matches(results(*cup(), *said))
-
-    assert [row["prompt_id"] for row in rows] == ["p1", "p1", "p1", "p2"]
 
 
 @pytest.mark.parametrize(

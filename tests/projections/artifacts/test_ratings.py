@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ledger.identity import Dimension
 from projections.artifacts.files import files_of
-from projections.artifacts.ratings import elo_ratings, elo_results
+from projections.artifacts.ratings import elo_results
 from projections.artifacts.results import Results, results_of
 from projections.intervals import wilson
 from projections.ratings.elo.uncertainty import EloBootstrap
@@ -96,24 +96,6 @@ def test_win_rates_begin_with_the_customers_columns() -> None:
         ["factuality", "kim", "zoe", "0", "0", "1", "1", "0"],
     ]
     assert [float(cell) for cell in rows[1][8:]] == [0.0, *wilson(0.0, 2)]
-
-
-def test_ratings_for_judgearena_are_by_bradley_terry_with_intervals() -> None:
-    """As JudgeArena's are; the file says which model, and what the interval is of."""
-    fields = elo_ratings(after("a", "b", "tie", "a", "a", "b"))
-
-    rows = fields["ratings"]
-    assert isinstance(rows, list)
-    assert {name: fields[name] for name in ("arena", "judge_model", "method")} == {
-        "arena": "main",
-        "judge_model": "chrF2",
-        "method": "bradley-terry",
-    }
-    assert (fields["interval"], fields["unit"], fields["level"]) == ("sandwich", "prompts", 0.95)
-    assert {row["model"] for row in rows} == {"zoe", "amy", "kim"}
-    assert {(row["ci_low"], row["ci_high"], row["no_interval"]) for row in rows} == {
-        (None, None, "2 prompts: at least 6 are needed")
-    }
 
 
 def test_what_is_sure_stands_beside_the_noise_of_orders() -> None:

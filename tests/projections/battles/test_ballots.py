@@ -67,15 +67,6 @@ def test_either_side_is_as_likely() -> None:
         assert (each.a.entrant_id, each.b.entrant_id) == (each.entrant_a, each.entrant_b)
 
 
-def test_of_several_dimensions_one_is_voted_on() -> None:
-    """A vote says which response is better at something."""
-    tournament = known(*history(opened(rubrics=RUBRICS)))
-
-    (ballot,) = ballots_of(tournament, sample(dimension="utility"))
-
-    assert ballot.pairing.rubric.dimension == "utility"
-
-
 def test_pairs_on_which_judges_or_orders_disagree_can_be_drawn() -> None:
     """There a person's vote decides most."""
     tournament = known(

@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from ledger.events.ratings import TieRule
 from ledger.events.registry import Event
-from projections.battles.columns import STATUSES, TIE, Battles, NotABattle, battles_of, joined
+from projections.battles.columns import STATUSES, TIE, Battles, battles_of, joined
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import Compared, account_of, settle
 from projections.verdicts.policies import CONCATENATE, Rule
@@ -19,16 +18,6 @@ from tests.support.builders.battles import Battle, in_columns
 from tests.support.builders.events import known
 from tests.support.builders.worlds import everything
 from tests.support.strategies.tournaments import tournament_histories
-
-
-def columns(**given: list[float]) -> dict[str, Any]:
-    """Return the columns of two battles, but for what is given."""
-    usual = {"a": [0, 1], "b": [1, 0], "score": [1, 0.5], "cluster": [0, 0], "weight": [1, 1]}
-    numbers = {"score": np.float64, "weight": np.float64}
-    return {
-        name: np.array(column, dtype=numbers.get(name, np.intp))
-        for name, column in {**usual, **given}.items()
-    }
 
 
 def test_rows_become_columns() -> None:
@@ -55,56 +44,6 @@ def test_some_battles_are_taken_by_a_mask_or_by_place() -> None:
     assert (masked.entrants, masked.prompts) == (battles.entrants, battles.prompts)
     assert (masked.a.tolist(), masked.b.tolist(), masked.score.tolist()) == ([0], [1], [0.5])
     assert (placed.cluster.tolist(), placed.weight.tolist()) == ([1, 1], [1.0, 1.0])
-
-
-def test_no_rows_are_no_battles() -> None:
-    """A tournament is looked at before its first verdict, and that is no error."""
-    battles = in_columns([])
-
-    assert (battles.entrants, len(battles)) == ((), 0)
-
-
-@pytest.mark.parametrize(
-    ("row", "why"),
-    [
-        (("amy", "amy", 1.0, "p1"), "cannot battle itself"),
-        (("amy", "zoe", 1.1, "p1"), "from 0 to 1"),
-        (("amy", "zoe", -0.1, "p1"), "from 0 to 1"),
-        (("amy", "zoe", float("nan"), "p1"), "from 0 to 1"),
-        (("amy", "zoe", 1.0, "p1", 0.0), "positive and finite"),
-        (("amy", "zoe", 1.0, "p1", float("inf")), "positive and finite"),
-        (("amy", "zoe", 1.0, "p1", float("nan")), "positive and finite"),
-    ],
-)
-def test_what_is_no_battle_is_refused_by_its_number(row: Battle, why: str) -> None:
-    """A wrong row among thousands must be found by who has to correct it."""
-    with pytest.raises(NotABattle, match=rf"^battle 1, counted from 0: .*{why}; .*") as refusal:
-        in_columns([("amy", "zoe", 1.0, "p0"), row])
-
-    assert refusal.value.number == 1
-
-
-@pytest.mark.parametrize(
-    ("wrong", "why"),
-    [({"a": [0, 2]}, "no name"), ({"b": [1, -1]}, "no name"), ({"cluster": [0, -1]}, "0 or more")],
-)
-def test_numbers_that_lead_nowhere_are_refused(wrong: dict[str, list[float]], why: str) -> None:
-    """NumPy takes -1 for the last, and would rate somebody else."""
-    with pytest.raises(NotABattle, match=why):
-        Battles.by_score(("amy", "zoe"), **columns(**wrong))
-
-
-def test_columns_that_are_no_table_are_refused() -> None:
-    """A shorter column would be stretched over the others in silence."""
-    with pytest.raises(ValueError, match="differ in length"):
-        Battles.by_score(("amy", "zoe"), **columns(weight=[1]))
-
-
-@pytest.mark.parametrize("names", [("zoe", "amy"), ("amy", "amy")])
-def test_names_that_are_unsorted_or_repeated_are_refused(names: tuple[str, ...]) -> None:
-    """The same entrant twice would be two."""
-    with pytest.raises(ValueError, match="not sorted, or one is named twice"):
-        Battles.by_score(names, **columns())
 
 
 def test_prompts_that_are_the_same_are_one_cluster() -> None:
@@ -186,16 +125,6 @@ battles = st.builds(
     st.sampled_from(["a", "b", "tie", "no verdict", "inconsistent"]),
     st.sampled_from([0.5, 1.0, 3.0]),
 )
-
-
-@pytest.mark.parametrize("ties", RULES)
-@given(compared=st.lists(battles))
-def test_imported_battles_keep_their_weights(ties: TieRule, compared: list[ComparedBattle]) -> None:
-    """Their prompts have numbers of their own, in any order."""
-    found = battles_of(compared)
-
-    require_equal(found.by_outcome(ties), one_by_one([*compared], ties))
-    assert found.account == account_of(compared)
 
 
 @given(parts=st.lists(st.lists(battles), min_size=1, max_size=3))

@@ -1,21 +1,14 @@
 """What each imported set holds: battles, and the ratings of others."""
 
-from collections import Counter
-
-from hypothesis import given
-from hypothesis import strategies as st
-
 from ledger.events.imports import CodedColumn, ImportedRating, RatingsImported, battles_stream
 from ledger.events.registry import Event
 from ledger.store import Ledger
 from projections.battles.imported_sets import (
-    IMPORTED_BATTLES,
     ImportedSet,
     imported_sets,
 )
-from projections.fold import fold
 from tests.support.builders.battles import imported_battles
-from tests.support.builders.events import key, recorded
+from tests.support.builders.events import key
 
 THREE_RATINGS = tuple(ImportedRating(entrant=name, rating=1000.0, source="human") for name in "xyz")
 
@@ -51,23 +44,3 @@ def test_the_newest_ratings_of_a_set_are_counted() -> None:
     (found,) = known(arena=[older, newer]).values()
 
     assert (found.n_ratings, found.winners.total(), found.n_entrants) == (2, 0, 0)
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from("fg"), st.integers(min_value=1, max_value=3)), max_size=6)
-)
-def test_those_are_counted_that_count(readings: list[tuple[str, int]]) -> None:
-    """A file that was read anew by another mapping counts as it was read last."""
-    read = recorded(
-        [
-            imported_battles(file_digest=key(file), mapping_version=version, chunk=number)
-            for number, (file, version) in enumerate(readings, start=1)
-        ]
-    )
-
-    found = imported_sets(read).values()
-
-    counting = fold(IMPORTED_BATTLES, read).events
-    assert sum((each.winners for each in found), Counter()) == Counter(
-        winner for each in counting for winner in each.winners.cells(each.n_battles)
-    )

@@ -5,7 +5,7 @@ from math import exp
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -147,9 +147,9 @@ def test_where_a_tie_is_an_outcome_verdicts_that_differ_are_two_battles() -> Non
     assert played.weight.tolist() == [1.0, 1.0, 1.0, *[0.5] * 7]
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("ties", ["half", "davidson"])
 @given(seed=st.integers(0, 999))
+@settings(max_examples=3)
 def test_ratings_are_those_of_every_order_as_a_game(ties: TieModel, seed: int) -> None:
     """A pair with the mean score of its verdicts and its orders one by one have the same fit."""
     draw = np.random.default_rng(seed).choice(["A", "A", "B", "TIE"], (24, 2))

@@ -84,13 +84,6 @@ def test_a_lone_text_is_no_choice() -> None:
     assert (found.answered, found.is_right) == (" of", None)
 
 
-def test_the_right_choice_is_right() -> None:
-    """It is chosen and expected."""
-    found = read("comparison", ENDING, choices(*map(choice, (-2.0, -1.0, -3.0)), correct=1))
-
-    assert (found.answered, found.expected, found.is_right) == (" a", " a", True)
-
-
 def test_choices_without_their_texts_have_numbers() -> None:
     """Their item is redacted, or not here."""
     seen = choices(choice(-2.0), choice(-1.0), correct=0)

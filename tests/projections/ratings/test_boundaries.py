@@ -77,8 +77,16 @@ def test_what_is_checked_against_are_published_critical_values() -> None:
     assert two == pytest.approx([2.963, 1.969], abs=0.003)
 
 
-@pytest.mark.parametrize("spending", [late, steady, each_side(ALPHA)])
-@pytest.mark.parametrize("shares", [FOUR_LOOKS, (0.5, 1.0), (0.3, 0.35, 0.9, 1.0), (1.0,)])
+@pytest.mark.no_cover
+@pytest.mark.parametrize(
+    ("shares", "spending"),
+    [
+        (FOUR_LOOKS, late),
+        (FOUR_LOOKS, each_side(ALPHA)),
+        ((0.3, 0.35, 0.9, 1.0), steady),
+        ((1.0,), late),
+    ],
+)
 def test_critical_values_of_one_difference_are_those(
     shares: Sequence[float], spending: Spending
 ) -> None:

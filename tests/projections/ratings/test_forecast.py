@@ -105,10 +105,11 @@ def hits(n: int, n_entrants: int, pilot: str, design: str) -> Hits:
     return Hits(float(shares[:, 0].mean()), float(shares[:, 1:].mean()))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("design", ["all", "2", "4", "star"])
 def test_a_pilot_of_fifty_prompts_forecasts_every_design(design: str) -> None:
-    """Ten of ten mean half-widths within 15 %, seed 2026; one entrant's are less sure."""
-    found = hits(10, 4, "all", design)
+    """Five of five mean half-widths within 15 %, seed 2026; one entrant's are less sure."""
+    found = hits(5, 4, "all", design)
 
     assert found.mean == 1.0
     assert found.own >= 0.75
@@ -214,8 +215,8 @@ def apart_in(verdicts: VerdictsByOrder) -> Floats:
 
 @pytest.mark.parametrize("slot", [0.3, 1.5])
 def test_a_pilot_in_both_orders_forecasts_one_order(slot: float) -> None:
-    """Six of six mean half-widths within 15 %, seed 2026, whatever the slot gives."""
-    for seed, verdicts in enumerate(in_orders(6, slot)):
+    """Three of three mean half-widths within 15 %, seed 2026, whatever the slot gives."""
+    for seed, verdicts in enumerate(in_orders(3, slot)):
         pilot = VerdictsByOrder(*(each.take(each.cluster < N_PILOT) for each in verdicts))
         asked = in_both(pilot)
         found = pilot_of(asked, rated(asked), apart_in(pilot))
@@ -232,7 +233,7 @@ def test_a_pilot_in_both_orders_forecasts_one_order(slot: float) -> None:
 
 def test_a_pilot_in_one_order_forecasts_both() -> None:
     """A tenth of its pairs tell how far the orders are apart; slots are in its scores."""
-    for seed, verdicts in enumerate(in_orders(6, 0.3)):
+    for seed, verdicts in enumerate(in_orders(3, 0.3)):
         asked = counterbalanced(verdicts, seed)
         observed = replace(asked, score=asked.observed, slot=0)
         apart = np.where(asked.slot == 0, apart_in(verdicts), np.nan)

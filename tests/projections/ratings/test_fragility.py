@@ -164,7 +164,6 @@ def test_davidson_turns_at_other_prompts_exactly_too() -> None:
         assert_exact(fragility("wit", battles, davidson), battles, davidson)
 
 
-@pytest.mark.no_cover
 @given(rows=comparable())
 def test_what_decides_turns_the_gap_and_one_prompt_less_does_not(rows: list[Battle]) -> None:
     """Of any battles at all."""

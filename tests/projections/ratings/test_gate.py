@@ -140,19 +140,6 @@ def test_a_look_waits_for_its_prompts_alone() -> None:
     assert looked_at(battles).wanted == ()
 
 
-def test_exchanging_the_two_mirrors_the_interval() -> None:
-    """Who is called the candidate changes the question, not the evidence."""
-    (battles,) = drawn(0.3, n_prompts=20)
-    swapped = replace(battles, a=battles.b, b=battles.a)
-
-    row, back = judged(battles), judged(swapped)
-
-    assert row.difference is not None
-    assert row.low is not None
-    assert back.difference == pytest.approx(-row.difference)
-    assert back.high == pytest.approx(-row.low)
-
-
 def of_scores(*scores: float) -> Battles:
     """Return battles of two entrants, one a prompt, by what the first took."""
     n = len(scores)

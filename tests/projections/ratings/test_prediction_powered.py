@@ -118,16 +118,6 @@ def test_strengths_that_are_not_finite_are_refused() -> None:
         fit(replace(voted, judged=judged, human=human))
 
 
-def test_an_entrant_that_met_nobody_has_no_strength() -> None:
-    """Its name alone is known."""
-    voted = election(8).voted
-    met = voted.judged.b != 3
-    judged = voted.judged.take(met)
-
-    with pytest.raises(CannotRate, match="no finite strengths"):
-        fit(replace(voted, judged=judged, human=voted.human[met]))
-
-
 def test_ratings_hang_from_the_mean_or_from_the_anchor() -> None:
     """As those of the judge alone do, so that both can stand side by side."""
     voted = election(9).voted

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf, nan
+from math import nan
 from types import MappingProxyType
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ledger.events.ratings import BradleyTerryParameters
@@ -69,7 +69,6 @@ def simulated(rng: np.random.Generator, beta: float, n_prompts: int) -> tuple[Ba
     return Battles.by_score(("a", "b", "c"), a, b, won.astype(float), prompt, weight), longer
 
 
-@pytest.mark.no_cover
 @given(rows=comparable(scores=SOFT), seed=SEEDS)
 def test_everybody_and_every_feature_took_what_is_expected(rows: list[Battle], seed: int) -> None:
     """That is what it means to be likeliest; the penalty takes its beta off a feature."""
@@ -88,7 +87,6 @@ def test_everybody_and_every_feature_took_what_is_expected(rows: list[Battle], s
     assert np.average(x**2, axis=0, weights=those.weight).tolist() == pytest.approx([1.0, 1.0])
 
 
-@pytest.mark.no_cover
 @given(rows=comparable(scores=SOFT), seed=SEEDS)
 def test_which_entrant_is_a_is_arbitrary(rows: list[Battle], seed: int) -> None:
     """Told the other way round, a battle has the opposite features, and is the same."""
@@ -107,7 +105,6 @@ def test_which_entrant_is_a_is_arbitrary(rows: list[Battle], seed: int) -> None:
     )
 
 
-@pytest.mark.no_cover
 @given(rows=comparable(), seed=SEEDS, scale=st.floats(1e-3, 1e3))
 def test_the_unit_of_a_feature_changes_its_deviation_alone(
     rows: list[Battle], seed: int, scale: float
@@ -123,18 +120,16 @@ def test_the_unit_of_a_feature_changes_its_deviation_alone(
     assert ratio == pytest.approx(scale)
 
 
-@given(
-    rows=comparable(scores=SOFT),
-    fields=st.sampled_from(
-        [{}, {"unit": "battles", "level": 0.8}, {"prior_sd": 100.0}, {"anchor": "amy"}]
-    ),
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"unit": "battles", "level": 0.8}, {"prior_sd": 100.0}, {"anchor": "a"}],
+    ids=str,
 )
-@example(rows=RING, fields={"unit": "battles"})
-def test_no_features_make_plain_bradley_terry(
-    rows: list[Battle], fields: dict[str, object]
-) -> None:
+def test_no_features_make_plain_bradley_terry(fields: dict[str, object]) -> None:
     """Two ways to the same numbers: one by counts of pairs, the other battle by battle."""
-    assume(fields.get("anchor", rows[0].a) in {row.a for row in rows})
+    scores = (1.0, 0.25, 0.5, 0.0, 0.75, 1.0, 0.5)
+    again = [row._replace(score=score, prompt=n) for n, score in enumerate(scores) for row in RING]
+    rows = [*RING, *again, Battle("a", "b", 1.0, 9, 3.0)]
 
     found = adjusted(rows, {}, fields)
 
@@ -146,7 +141,6 @@ def test_no_features_make_plain_bradley_terry(
         assert getattr(found.ratings, name) == expected
 
 
-@pytest.mark.no_cover
 @given(rows=any_battles(scores=st.sampled_from((0.0, 0.25, 0.5, 1.0))))
 def test_nobody_is_rated_who_would_not_be_without_features(rows: list[Battle]) -> None:
     """An undefeated entrant has no finite strength, however it writes."""
@@ -161,7 +155,6 @@ def test_nobody_is_rated_who_would_not_be_without_features(rows: list[Battle]) -
     assert [row.reason for row in found.rows()] == [row.reason for row in plain.rows()]
 
 
-@pytest.mark.no_cover
 @given(rows=comparable(), seed=SEEDS)
 def test_islands_share_what_a_feature_wins(rows: list[Battle], seed: int) -> None:
     """Two islands where the same happened, each told half, are as one told whole."""
@@ -230,13 +223,11 @@ def test_a_single_prompt_has_no_interval() -> None:
 @pytest.mark.parametrize(
     ("features", "why"),
     [
-        ({"length": [0.5, 1, nan, 1, 1, 1]}, r"feature 'length' of battle 2, .* is nan"),
-        ({"length": [0.5, 1, 1, inf, 1, 1]}, r"feature 'length' of battle 3, .* is inf"),
         ({"size": [1, 2, -3, 1, 2, -3]}, "feature 'size' is a linear comb"),
         ({"x": [1, 0, 0, 2, 0, 0], "y": [3, 0, 0, 6, 0, 0]}, "feature 'y' is a linear comb"),
         ({"x": [1, 2, 3, 4, 5, 6], "y": [2, 4, 0, 5, 7, 3]}, "feature 'y' is a linear comb"),
     ],
-    ids=["unknown", "infinite", "entrants", "feature", "both"],
+    ids=["entrants", "feature", "both"],
 )
 def test_a_feature_that_says_nothing_of_its_own_is_named(
     features: dict[str, list[float]], why: str
@@ -257,12 +248,6 @@ def test_a_feature_that_is_always_the_same_is_left_out() -> None:
     assert found.coefficients == alone.coefficients
     assert found.ratings.rating.tolist() == alone.ratings.rating.tolist()
     assert alone.left_out == ()
-
-
-def test_a_column_of_another_length_is_a_mistake() -> None:
-    """It belongs to other battles."""
-    with pytest.raises(ValueError, match="'length' has not one value for each battle"):
-        adjusted(RING, {"length": np.ones(2)})
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Dimension
 from projections.battles.columns import Battles, battles_of
-from projections.ratings.tournament import Groups, by_dimension, overall, style_controlled
+from projections.ratings.tournament import Groups, overall, style_controlled
 from projections.tournament.settlement import by_dimension as grouped
 from tests.support.builders.events import entrant, known, opened, prompt
 from tests.support.builders.worlds import RUBRICS, Fate, answered, become, matches_of, settled
@@ -37,17 +37,6 @@ def groups(*fates: Fate) -> Groups:
 def columns(groups: Groups) -> dict[Dimension, Battles]:
     """Return settlements in columns."""
     return {dimension: battles_of(group) for dimension, group in groups.items()}
-
-
-def test_each_dimension_has_a_leaderboard_of_the_whole_roster() -> None:
-    """Before the first verdict, too: everybody who competes is named, and nobody rated."""
-    boards = by_dimension(columns(groups(*DECIDED)), PLAIN, ROSTER)
-    before = by_dimension(columns(groups()), PLAIN, ROSTER)
-
-    assert [board.name for board in boards] == ["factuality", "utility"]
-    for board in (*boards, *before):
-        assert {place.entrant for place in board.rows} == {"zoe", "amy", "kim"}
-    assert {place.reason for board in before for place in board.rows} == {"no battle"}
 
 
 def test_an_overall_rating_is_the_weighted_mean_of_ratings() -> None:

@@ -231,7 +231,6 @@ def test_a_question_that_two_pairs_put_is_counted_once() -> None:
     assert found["ann", "tie rate"] == (0.0, 2)
 
 
-@pytest.mark.no_cover
 @given(ann=SAIDS, bob=SAIDS, cleo=SAIDS)
 def test_a_judge_beside_itself_agrees(
     ann: list[Said | None], bob: list[Said | None], cleo: list[Said | None]
@@ -245,7 +244,6 @@ def test_a_judge_beside_itself_agrees(
     assert all(-1 <= value <= 1 for value, _ in others.values() if value is not None)
 
 
-@pytest.mark.no_cover
 @given(saids=st.tuples(SAIDS, SAIDS, SAIDS))
 def test_the_order_of_judges_does_not_count(saids: tuple[list[Said | None], ...]) -> None:
     """A panel is a set of judges; its first is not the reference."""

@@ -89,7 +89,9 @@ def test_kappa_of_judges_who_say_one_thing_only_is_not_defined(category: str) ->
 
 def test_of_nothing_nothing_is_said() -> None:
     """Null, not 0: nobody has judged yet."""
-    assert cohen([], []) == fleiss([]) == Agreement(None, None, None, 0)
+    nothing = Agreement(None, None, None, 0)
+
+    assert cohen([], []) == fleiss([]) == krippendorff([]) == nothing
 
 
 def test_one_judge_agrees_with_nobody() -> None:
@@ -97,7 +99,6 @@ def test_one_judge_agrees_with_nobody() -> None:
     assert fleiss(["a", "b"]) == Agreement(None, None, None, 2)
 
 
-@pytest.mark.no_cover
 @given(ratings=RATINGS)
 def test_cohens_kappa_is_that_of_scikit_learn(ratings: list[tuple[str, str]]) -> None:
     """Whoever computes it from the exported outcomes must find the number of the table."""
@@ -240,16 +241,6 @@ def test_an_ordering_agrees_with_itself_and_not_with_its_reverse(
 
     assert (spearman(own, own), spearman(own, reverse)) == ends
     assert (kendall(own, own), kendall(own, reverse)) == ends
-
-
-@given(scores=SCORES)
-def test_only_the_order_counts(scores: list[tuple[int, int]]) -> None:
-    """A judge who gives all entrants more wins orders them as before."""
-    first, second = [a for a, _ in scores], [b for _, b in scores]
-    stretched = [score**3 + 7 for score in second]
-
-    assert spearman(first, stretched) == spearman(first, second)
-    assert kendall(first, stretched) == kendall(first, second)
 
 
 FOUR_OBSERVERS = (

@@ -78,9 +78,10 @@ def test_batches_are_no_news_for_ratings() -> None:
 
 def test_a_step_of_a_batch_that_nobody_planned_is_passed_over() -> None:
     """A part of a ledger may hold the end of what began in another part."""
-    tournament = known(sent(KEY), not_created(KEY), ended(KEY))
+    steps = (sent(KEY), not_created(KEY), ended(KEY))
 
-    assert dict(tournament.batches) == {}
+    assert dict(known(*steps).batches) == {}
+    assert open_batches(recorded([*steps, *opened()])) == ()
 
 
 def test_a_plan_that_comes_again_from_elsewhere_reopens_nothing() -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -46,8 +46,8 @@ def n_new(before: Iterable[Iterable[object]], after: Iterable[Iterable[object]])
     return sum(len({*later} - {*earlier}) for earlier, later in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize("n", [3, 4, 5, 8, 12, 20])
-@pytest.mark.parametrize("n_pairs", [1, 2, 3, 4, 10])
+@pytest.mark.no_cover
+@pytest.mark.parametrize(("n", "n_pairs"), [(3, 1), (3, 10), (5, 2), (8, 4), (12, 3), (20, 10)])
 def test_all_entrants_play_about_equally_often(n: int, n_pairs: int) -> None:
     """On each prompt, where one game more or two are a matter of parity, and over the bank."""
     drawn = drawn_pairs(names(n), texts(), n_pairs, 0)
@@ -64,7 +64,6 @@ def test_all_entrants_play_about_equally_often(n: int, n_pairs: int) -> None:
 @given(
     n=st.integers(2, 9), n_pairs=st.integers(1, 12), n_prompts=st.integers(1, 9), seed=st.integers()
 )
-@settings(max_examples=50)
 def test_a_larger_number_asks_all_that_a_smaller_one_does(
     n: int, n_pairs: int, n_prompts: int, seed: int
 ) -> None:

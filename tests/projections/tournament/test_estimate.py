@@ -71,6 +71,7 @@ def test_without_a_reply_tokens_are_guessed_and_marked_so() -> None:
     assert tokens.basis == "nothing"
     expected = tokens.expected(question)
     assert expected.n_input == round(n_bytes_of(question) / BYTES_PER_TOKEN)
+    assert n_input_at_most(question, OPUS) == n_bytes_of(question) + FRAME_TOKENS
     assert expected.n_prefix == round(len(question.system.encode()) / BYTES_PER_TOKEN)
     assert expected.n_output == UNMEASURED_OUTPUT
     assert tokens.hit_share(in_batch=True) is None

@@ -46,7 +46,6 @@ from tests.support.builders.events import (
     rubric,
 )
 from tests.support.builders.worlds import (
-    RUBRICS,
     answered,
     cup,
     everything,
@@ -151,20 +150,6 @@ def test_only_the_chosen_prompts_are_paired() -> None:
     assert {each.prompt.prompt_id for each in pairings(tournament, chosen)} == {"p2"}
 
 
-def test_a_prompt_without_gold_is_paired_where_none_is_needed() -> None:
-    """One curated prompt must neither stop a factuality run nor be judged without a reference."""
-    tournament = known(
-        *opened(
-            prompts=[prompt("p1", gold=None), prompt("p2")],
-            rubrics=RUBRICS,
-        )
-    )
-
-    places = [place(pairing)[:2] for pairing in planned_pairings(tournament)]
-
-    assert places == [("p1", "utility"), ("p2", "factuality"), ("p2", "utility")]
-
-
 def test_a_match_needs_both_responses() -> None:
     """Pairings are planned before generation, and become matches as responses come in."""
     opening = opened()
@@ -186,16 +171,6 @@ def test_before_it_is_opened_a_tournament_has_no_match() -> None:
 
     assert match_of(closed, pairing, judge()) is None
     assert not [*matches(closed, [PromptId("p1")], judge())]
-
-
-def test_an_outcome_is_named_by_the_questions_it_follows_from() -> None:
-    """Positions change when ledgers merge; the two query keys do not."""
-    (match,) = matches_of(known(*answered(opened())))
-
-    key = match.key(judge().judge_id, "swap-consistent")
-
-    assert (key.forward, key.swapped) == (match.forward.query_key, match.swapped.query_key)
-    assert key[:6] == ("factuality", "p1", "base", "tuned", "reference", "swap-consistent")
 
 
 def test_the_seed_of_the_opening_moves_every_response() -> None:
@@ -281,16 +256,6 @@ def test_another_seed_draws_another_pilot() -> None:
 
     assert len(first) == len(second) == 8
     assert first != second
-
-
-def test_strata_are_drawn_in_the_order_given() -> None:
-    """One generator draws them all, so their order is a part of what was published."""
-    prompts = bank({"recall": 20, "curated": 20})
-
-    here = pilot_prompts(prompts, {"recall": 5, "curated": 5})
-    there = pilot_prompts(prompts, {"curated": 5, "recall": 5})
-
-    assert here != there
 
 
 @pytest.mark.parametrize("source", ["recall", "unheard-of"])

@@ -343,34 +343,6 @@ def all_judged(*, roster: list[Entrant]) -> tuple[Event, ...]:
     return history(opening, *decided * len(planned_pairings(known(*opening))))
 
 
-def test_both_orders_of_every_match_are_open_at_first() -> None:
-    """Two queries a pair is what the plan's price is made of."""
-    tournament = known(*answered(cup()))
-
-    found = still_open(tournament)
-
-    assert [each.asked for each in found] == list(questions_of(tournament))
-    assert len(found) == 6 * 2
-    assert {each.n_failed for each in found} == {0}
-
-
-def test_a_missing_response_opens_no_query_of_its_pairs() -> None:
-    """Judging may begin before the last response is there."""
-    *said, _ = responses(known(*cup()))  # kim's second is missing
-
-    tournament = known(*cup(), *said)
-
-    pairs = [
-        (each.match.pairing.prompt.prompt_id, each.match.pairing.b.entrant.entrant_id)
-        for each in still_open(tournament)
-    ]
-    assert (
-        pairs
-        == [("p1", name) for name in ("amy", "amy", "kim", "kim", "kim", "kim")]
-        + [("p2", "amy")] * 2
-    )
-
-
 def test_queries_of_awaited_responses_are_told_at_their_longest() -> None:
     """What is open already is not among them; of what failed for good, nothing is to come."""
     state = known(*answered(cup())[:-1])

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -66,7 +66,6 @@ def drawn_of(share: float, texts: Sequence[str], *, seed: int = 0) -> set[Prompt
     n=st.integers(1, 20),
     seed=st.integers(0, 9),
 )
-@settings(max_examples=30)
 def test_a_larger_share_asks_all_that_a_smaller_one_does(
     shares: Sequence[float], n: int, seed: int
 ) -> None:

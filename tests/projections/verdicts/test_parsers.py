@@ -183,6 +183,7 @@ READABLE: list[tuple[str, Verdict]] = [
     ("VERDICT: A", "A"),
     ("VERDICT: B", "B"),
     ("verdict:tie", "TIE"),
+    ("VERDICT: A\nSo, once more:\nVERDICT: A", "A"),
     ("Both err.\nVERDICT: TIE\n\n  \n", "TIE"),
     ("VERDICT: B\r\n", "B"),
     ("**VERDICT: A**", "A"),
@@ -486,12 +487,6 @@ def test_no_reply_can_raise_an_error(reply: str) -> None:
     assert said[LENIENT_PARSER] is not None
 
 
-@given(word=st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789", min_size=1))
-def test_one_more_word_makes_a_verdict_unreadable(word: str) -> None:
-    """`VERDICT: A is not better` begins like a verdict for A and is none."""
-    assert parse_verdict(f"VERDICT: A {word}") is None
-
-
 @pytest.mark.parametrize("protocol", ["line", "schema"])
 def test_every_protocol_has_a_parser_for_its_replies(protocol: str) -> None:
     """A reply asked for as JSON and read by its last line would never have a verdict."""
@@ -508,14 +503,6 @@ def test_a_verdict_in_an_object_is_read(verdict: Verdict) -> None:
     reply = json.dumps({"reasoning": "VERDICT: A\nVERDICT: B", "verdict": verdict})
 
     assert parse_json_verdict(f" {reply}\n") == verdict
-
-
-@pytest.mark.parametrize(
-    "reply", ['{"verdict": "tie"}', '```json\n{"verdict": "TIE"}\n```', '```\n{"verdict":"Tie"}```']
-)
-def test_letters_case_and_a_code_fence_do_not_hide_a_verdict(reply: str) -> None:
-    """Such a reply is paid for and clear: providers promise neither case nor bareness."""
-    assert parse_json_verdict(reply) == "TIE"
 
 
 @pytest.mark.parametrize("reply", NO_OBJECTS)

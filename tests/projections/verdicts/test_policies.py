@@ -19,9 +19,6 @@ from projections.tournament.matches import planned_responses
 from projections.tournament.settlement import Settlement, account_of, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import (
-    DEFAULT_POLICY,
-    POLICIES,
-    POLICY_NAMES,
     RECORDED,
     Rule,
     abstain_on_flip,
@@ -121,11 +118,6 @@ def test_a_majority_knows_neither_the_order_of_judges_nor_that_of_entrants(
 
     assert majority(outcomes[::-1]) == found
     assert majority(mirrored) == MIRRORED.get(found, found)
-
-
-def test_every_policy_that_can_be_chosen_is_named() -> None:
-    """What a user may write is what the help says."""
-    assert POLICY_NAMES == ("swap-consistent", "concatenate", "abstain-on-flip", "majority")
 
 
 def test_outcomes_on_record_are_those_of_the_usual_rule() -> None:
@@ -419,12 +411,3 @@ def test_outcomes_equal_the_customers_table(
 ) -> None:
     """A judge that prefers a slot, not a response, must never decide a match."""
     assert swap_consistent(forward, swapped) == outcome
-
-
-def test_the_default_policy_is_found_by_its_name() -> None:
-    """Outcomes name their policy, and an audit applies it again by that name."""
-    policy = POLICIES[DEFAULT_POLICY]
-
-    assert [policy(forward, swapped) for forward, swapped, _ in TABLE] == [
-        outcome for *_, outcome in TABLE
-    ]

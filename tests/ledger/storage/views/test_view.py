@@ -82,13 +82,6 @@ def test_a_view_has_its_columns_and_none_of_an_empty_ledger_fails(
     assert differences(ledger.connection) == []
 
 
-def test_meanings_are_in_the_file_for_every_tool(ledger: Ledger) -> None:
-    """Who opens it with another program reads what a column means."""
-    [(sql,)] = ledger.select("SELECT sql FROM sqlite_schema WHERE name = 'responses'")
-
-    assert "AS text, -- what it wrote; NULL once it was redacted\n" in sql
-
-
 def test_prompts_and_entrants_are_those_of_the_newest_opening(ledger: Ledger) -> None:
     """A corrected prompt stands once, and who left is not there."""
     ledger.append(STREAM, opened(prompts=[prompt("p1"), prompt("p2", text="Old?")]))

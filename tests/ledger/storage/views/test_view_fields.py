@@ -6,8 +6,8 @@ is read under its older name, too, or here is red.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -18,7 +18,6 @@ from ledger.storage.schema import VIEWS
 from ledger.storage.views.view import LedgerView
 from tests.support.goldens.events import GOLDENS
 
-Paths = Mapping[str, Any]
 BOOKKEEPING = {"redacted"}  # of a tombstone, which is no event's field
 MENTION = re.compile(r"'\$\.([\w.]+)'")
 COALESCED = re.compile(r"coalesce\(([^()]*)\)")

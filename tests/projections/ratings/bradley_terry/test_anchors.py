@@ -53,14 +53,6 @@ def test_judges_who_disagree_with_people_show_in_the_mean_difference() -> None:
     assert found.mae == pytest.approx(sum(map(abs, found.differences.values())) / 3)
 
 
-def test_an_undefeated_anchor_is_left_out_of_the_difference() -> None:
-    """It has no number; the others are compared without it."""
-    found = rate_with_anchors(by_people(imported_battles(("top",), ("ann",))), PLAIN, soft=True)
-
-    assert set(found.differences) == {"ann", "bob", "cleo"}
-    assert found.source("top") == "human"
-
-
 def test_a_group_that_judges_do_not_link_is_not_in_the_mean_difference() -> None:
     """Its zeros would make judges look better than they are."""
     upset = by_judges(("cleo",) * 6, ("ann",) * 6)

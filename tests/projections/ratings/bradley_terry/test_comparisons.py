@@ -1,11 +1,8 @@
 """Which differences are sure when all pairs are compared at once, and the ranks that follow."""
 
-from dataclasses import replace as dataclass_replace
-
 import numpy as np
 import pytest
 from hypothesis import given
-from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.ratings.bradley_terry.comparisons import (
@@ -71,6 +68,7 @@ def test_ranks_are_those_within_a_component() -> None:
     assert found.high.tolist() == [0, 1, 2, 0, 2, 2]
     known = ~np.isnan(p_better(ratings))
     assert [*zip(*np.nonzero(known), strict=True)] == [(1, 2), (2, 1), (4, 5), (5, 4)]
+    assert [(each.entrant_a, each.entrant_b) for each in pairs(ratings)] == [("b", "c"), ("x", "y")]
 
 
 def test_equals_without_error_are_no_better_than_each_other() -> None:
@@ -133,7 +131,7 @@ def test_among_equals_somebody_is_ranked_in_one_board_of_twenty(
 @pytest.mark.no_cover
 def test_a_pair_is_sure_where_its_adjusted_p_is_small() -> None:
     """The table of pairs and the ranks say the same."""
-    for board in equal_boards(10, 6, 30):
+    for board in equal_boards(3, 6, 30):
         sure = sum((pair.p or 1.0) <= 0.05 for pair in pairs(board))
         beyond = sum((pair.low or 0.0) > 0 for pair in pairs(board))
 
@@ -185,13 +183,6 @@ def test_among_equals_against_a_baseline_somebody_differs_in_one_table_of_twenty
     assert 0.03 <= wrong <= 0.06 + 2 * (0.05 * 0.95 / 1000) ** 0.5
 
 
-def test_pairs_without_a_link_are_no_pairs() -> None:
-    """Nobody knows their difference."""
-    found = pairs(fought(ab=(9, 6), cd=(9, 6)))
-
-    assert [(each.entrant_a, each.entrant_b) for each in found] == [("a", "b"), ("c", "d")]
-
-
 def test_the_largest_of_many_equals_is_that_of_tukey() -> None:
     """Of 10 equally sure means of many degrees of freedom, the studentized range at 5 % is 4.474.
 
@@ -207,14 +198,3 @@ def test_the_largest_of_many_equals_is_that_of_tukey() -> None:
     errors = differences(ratings).error
     typical = np.nanmean(errors[~np.eye(10, dtype=np.bool_)])
     assert np.mean(margins) / typical == pytest.approx(4.474 / np.sqrt(2), rel=0.02)
-
-
-def test_more_draws_of_the_same_seed_are_the_same() -> None:
-    """A rank must not change from one look to the next."""
-    ratings = fought(ab=(60, 40), bc=(55, 45), ac=(70, 30))
-    other = replace(ratings.parameters, seed=1)
-
-    first, second = pairs(ratings), pairs(ratings)
-
-    assert first == second
-    assert first != pairs(dataclass_replace(ratings, parameters=other))

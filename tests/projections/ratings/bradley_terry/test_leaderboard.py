@@ -114,26 +114,3 @@ def test_a_newcomer_of_few_prompts_has_a_rating_and_moves_nobody() -> None:
     }
     ratings = {name: each.rating for name, each in after.items()}
     assert ratings == pytest.approx({name: each.rating for name, each in before.items()}, abs=1e-6)
-
-
-def test_ranks_are_a_range_where_two_are_too_near_each_other() -> None:
-    """A reader sees which order is not known."""
-    found = leaderboard(
-        "factuality",
-        in_columns(
-            played(
-                {
-                    ("ann", "cleo"): (80, 20, 0),
-                    ("bob", "cleo"): (80, 20, 0),
-                    ("ann", "bob"): (51, 49, 0),
-                }
-            )
-        ),
-        PLAIN,
-    )
-
-    assert {name: each.rank for name, each in places(found).items()} == {
-        "ann": "1-2",
-        "bob": "1-2",
-        "cleo": "3",
-    }

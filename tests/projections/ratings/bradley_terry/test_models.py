@@ -97,7 +97,6 @@ def test_the_scores_of_battles_add_up_to_the_gradient(
     assert information == pytest.approx(expected.information[0], abs=1e-9)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("kind", [BradleyTerry, Davidson])
 @pytest.mark.parametrize("prior", [False, True])
 @given(rows=any_battles(min_size=1), data=st.data())
@@ -118,17 +117,6 @@ def test_several_counts_have_fits_or_not_each_by_itself(
     together = model.has_fit(counts, prior=prior)
 
     assert together.tolist() == [model.has_fit(each[None], prior=prior)[0] for each in counts]
-
-
-@given(rows=comparable())
-def test_a_prior_and_davidsons_ties_ask_no_more_than_bradley_and_terry(rows: list[Battle]) -> None:
-    """A prior always gives a fit to who has wins; ties as an outcome can only take one away."""
-    units = clustered_battles(in_columns(rows), "battles")
-    half, davidson = BradleyTerry(units.n_entrants), Davidson(units.n_entrants)
-
-    assert half.has_fit(counted(half, units), prior=False).all()
-    assert half.has_fit(counted(half, units), prior=True).all()
-    assert davidson.has_fit(counted(davidson, units), prior=True).all()
 
 
 def davidson(rows: Sequence[Battle], *, prior_sd: float | None = None) -> BradleyTerryRatings:

@@ -77,7 +77,6 @@ def test_a_single_dimension_is_rated_as_it_is(fields: dict[str, object]) -> None
     assert ranks(found).low.tolist() == ranks(plain).low.tolist()
 
 
-@pytest.mark.no_cover
 @given(rows=any_battles(), weight=st.floats(0.1, 10))
 def test_dimensions_that_always_agree_are_as_one(rows: list[Battle], weight: float) -> None:
     """Asking the same twice tells nothing new; counted as independent, it would seem to."""
@@ -97,7 +96,6 @@ def copied(rows: list[Battle]) -> list[Battle]:
     return [row._replace(prompt=f"{n} {row.prompt}") for n in range(6) for row in rows]
 
 
-@pytest.mark.no_cover
 @given(rows=comparable(), others=comparable())
 def test_dimensions_without_a_common_prompt_are_independent(
     rows: list[Battle], others: list[Battle]
@@ -211,12 +209,6 @@ def test_weights_are_stated_for_every_dimension(weights: dict[str, float], why: 
     """What is left out, is left out by intention."""
     with pytest.raises(CannotRate, match=why):
         overall({"truth": RING}, weights)
-
-
-def test_dimensions_are_given_battle_by_battle() -> None:
-    """A column of another length belongs to other battles."""
-    with pytest.raises(ValueError, match="one for each battle"):
-        rate_overall(in_columns(RING), ["truth"], {"truth": 1.0}, BradleyTerryParameters())
 
 
 def test_resamples_are_refused() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
-from math import exp, inf
+from math import exp
 from typing import get_args
 
 import numpy as np
@@ -88,7 +88,6 @@ def test_everybody_took_what_is_expected(rows: list[Battle]) -> None:
     assert mean == pytest.approx(1000.0)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("ties", get_args(TieModel))
 @given(rows=any_battles(), data=st.data())
 def test_order_and_sides_of_battles_change_nothing(
@@ -111,7 +110,6 @@ def test_order_and_sides_of_battles_change_nothing(
     assert after.upper == pytest.approx(before.upper, abs=ROOT, nan_ok=True)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("ties", get_args(TieModel))
 @given(rows=any_battles(), data=st.data())
 def test_renaming_entrants_changes_no_rating(
@@ -133,7 +131,6 @@ def test_renaming_entrants_changes_no_rating(
         assert twin.high == (row.high and pytest.approx(row.high, abs=ROOT))
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("ties", get_args(TieModel))
 @given(rows=comparable())
 def test_twice_the_data_is_as_sure_as_the_root_of_two(ties: TieModel, rows: list[Battle]) -> None:
@@ -280,28 +277,6 @@ def test_a_prior_rates_even_the_undefeated_and_is_not_sure_of_it(interval: Inter
     assert 300 < ratings.upper[0] - ratings.lower[0] < 784
 
 
-def test_a_wide_prior_is_none() -> None:
-    """It must not move what the data determine."""
-    free, prior = rated(MORE_UPSETS), rated(MORE_UPSETS, prior_sd=1e6)
-
-    assert prior.rating == pytest.approx(free.rating, abs=1e-3)
-    assert prior.covariance == pytest.approx(free.covariance, rel=1e-3)
-
-
-@pytest.mark.parametrize("prior_sd", [None, 200.0])
-@pytest.mark.parametrize("interval", get_args(IntervalKind))
-def test_a_single_prompt_gives_ratings_and_no_interval(
-    prior_sd: float | None, interval: IntervalKind
-) -> None:
-    """How prompts differ cannot be seen in one; an interval of width 0 would be a lie."""
-    rows = [(a, b, score, "p1") for a, b, score, _ in UPSETS]
-
-    ratings = rated(rows, prior_sd=prior_sd, interval=interval, resamples=5)
-
-    assert [row.low for row in ratings.rows()] == [None] * 3
-    assert None not in {row.rating for row in ratings.rows()}
-
-
 @pytest.mark.parametrize("interval", get_args(IntervalKind))
 @pytest.mark.parametrize(
     "rows",
@@ -343,18 +318,6 @@ def test_strengths_too_far_apart_are_refused(rows: list[tuple[str, str, float, i
     """The computer's numbers end somewhere, and what comes out then must not look like a rating."""
     with pytest.raises(CannotRate, match=r"too far apart .*; set a prior"):
         rated(rows)
-
-
-def test_resamples_without_a_fit_make_an_interval_unbounded() -> None:
-    """Leaving them out would make few battles look surer than many."""
-    rows = [*(("a", "b", 1.0, n) for n in range(6)), ("b", "a", 1.0, 7)]
-
-    ratings = rated(rows, interval="multinomial", resamples=100)
-
-    assert ratings.n_without_fit.shape == (1,)
-    assert 3 < ratings.n_without_fit[0] < 100
-    assert (ratings.lower[0], ratings.upper[0]) == (-inf, inf)
-    assert np.isnan(ratings.covariance).all()
 
 
 def test_an_anchor_of_few_prompts_leaves_no_interval_and_all_ranks() -> None:

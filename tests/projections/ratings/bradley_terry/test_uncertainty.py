@@ -43,9 +43,10 @@ def draws_of(likelihood: Likelihood, kind: Bootstrap, *, resamples: int = 2000) 
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("kind", ["bayesian", "multinomial"])
-@pytest.mark.parametrize("unit", ["prompts", "battles"])
-@pytest.mark.parametrize("model", [BradleyTerry(3), Davidson(3)])
+@pytest.mark.parametrize(
+    ("kind", "unit", "model"),
+    [("bayesian", "prompts", BradleyTerry(3)), ("multinomial", "battles", Davidson(3))],
+)
 def test_its_spread_is_that_of_the_closed_form(
     kind: Bootstrap, unit: IntervalUnit, model: PairModel
 ) -> None:

@@ -150,12 +150,11 @@ def test_a_k_without_measure_still_gives_ratings() -> None:
     assert ratings.traces == pytest.approx(np.array(seasons), abs=1e-12 * parameters.k)
 
 
-@given(rows=played(), seed=st.integers(min_value=0, max_value=2**32))
-def test_a_single_order_has_no_spread(rows: list[Battle], seed: int) -> None:
+def test_a_single_order_has_no_spread() -> None:
     """One season says nothing of other seasons; NaN here would spoil every JSON file."""
-    ratings = rated(rows, EloParameters(permutations=1, seed=seed))
+    ratings = rated(won("AB", "BC"), EloParameters(permutations=1))
 
-    assert ratings.order_sem().tolist() == [0.0] * len(ratings.entrants)
+    assert ratings.order_sem().tolist() == [0.0] * 3
 
 
 def test_without_battles_there_is_nobody_to_rate() -> None:

