@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import product
-from random import Random
 from typing import NamedTuple, TypeAlias
 
 import pytest
@@ -70,27 +69,6 @@ def test_a_token_that_one_expert_rules_out_is_ruled_out() -> None:
     assert p.tolist() == [0, 0, 1]
 
 
-@given(many_logits(may_rule_out=True), st.randoms(use_true_random=False))
-def test_the_order_of_the_experts_is_irrelevant(logits: torch.Tensor, random: Random) -> None:
-    """Which head drafts decides the order of the others, and must decide nothing else."""
-    order = random.sample(range(len(logits)), len(logits))
-
-    p, shuffled = (
-        product_of_experts(each, temperature=0.5).exp() for each in (logits, logits[order])
-    )
-
-    assert torch.allclose(p, shuffled, atol=1e-5)
-
-
-def test_one_expert_alone_is_its_softmax() -> None:
-    """So the drafting head's distribution is the product of one."""
-    logits = torch.randn(1, 3, 9, generator=torch.Generator().manual_seed(1))
-
-    log_p = product_of_experts(logits, temperature=0.98)
-
-    assert torch.allclose(log_p.exp(), (logits[0] / 0.98).softmax(-1))
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_raised_before_anything_is_summed(dtype: torch.dtype) -> None:
     """Nine experts' logits soon exceed the 65,504 of float16, or lose what tells tokens apart."""
@@ -152,13 +130,6 @@ def test_the_entropy_is_in_nats_and_impossible_tokens_add_none() -> None:
     assert torch.allclose(entropy(TWO_ROWS.log()), torch.tensor([1.5 * math.log(2), 0.0]))
 
 
-def test_the_entropy_of_an_even_choice_is_the_logarithm_of_their_number() -> None:
-    """Over a whole vocabulary, too."""
-    even = torch.zeros(100_352).log_softmax(-1)
-
-    assert math.isclose(entropy(even), math.log(100_352), rel_tol=1e-4)
-
-
 def test_the_margin_is_between_the_two_most_probable_tokens() -> None:
     """Wherever they stand in the vocabulary."""
     assert torch.allclose(stability_margin(TWO_ROWS.log()), torch.tensor([0.25, 1.0]))
@@ -190,17 +161,6 @@ def test_stability_radii_are_of_each_place_alone() -> None:
     token = torch.tensor([[1, 2], [4, 1]])  # (B, G)
 
     assert stability_radius(votes, token).tolist() == [[1, 0], [1, 0]]
-
-
-@given(SMALL_JURIES)
-def test_as_many_votes_may_turn_as_the_stability_radius_says_and_no_more(votes: list[int]) -> None:
-    """Against all juries that differ in so many votes: small ones can be tried one and all."""
-    token = Counter(votes).most_common(1)[0][0]
-
-    radius = int(stability_radius(torch.tensor(votes), torch.tensor(token)))
-
-    losing = [n for n, jury in turned(votes) if lead(jury, token) < 0]
-    assert radius == min(losing) - 1
 
 
 def test_suppression_is_what_the_product_leaves_to_the_draft() -> None:
