@@ -49,7 +49,10 @@ def asked(owed: Sequence[GenerationTask], options: GenerationOptions) -> list[Ge
 
 @pytest.mark.parametrize(
     "family",
-    ["weights", pytest.param("llama_weights", marks=pytest.mark.nightly), "gpt2_weights"],
+    [
+        "gpt2_weights",
+        *(pytest.param(f"{each}weights", marks=pytest.mark.nightly) for each in ("", "llama_")),
+    ],
 )
 def test_answers_do_not_depend_on_the_batch(
     entrant: Build, tasks: Tasks, request: pytest.FixtureRequest, family: str
