@@ -317,15 +317,6 @@ def test_no_status_of_a_gateway_passes_an_entrants_cap(
     assert fates_of_requests(ledger) == {"perhaps billed": len(gateway.asked)}
 
 
-def test_an_outage_ends_an_entrants_command_at_its_cap(ledger: Ledger, prices: PriceTable) -> None:
-    """A busy server is asked again and again."""
-    with Gateway(lambda _, __: Sent(503, {})) as gateway:
-        errors = generate_through(gateway, ledger, prices, max_usd=0.01)
-
-    assert errors
-    assert all(each.startswith("BudgetReached") for each in errors)
-
-
 @pytest.mark.parametrize("reason", ["STOP", None])
 def test_an_entrants_answer_is_kept_with_whatever_ended_it(
     ledger: Ledger, prices: PriceTable, reason: str | None
