@@ -8,10 +8,9 @@ from typing import Final, TypeAlias
 
 from tests.benchmarks import apart
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.commands import asking, cold, importing, judging, reporting
+from tests.benchmarks.commands import asking, cold, reporting
 from tests.benchmarks.ledger import growth, verify
 from tests.benchmarks.ratings import (
-    bradley_terry,
     coverage,
     elo,
     elo_coverage,
@@ -28,11 +27,9 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "verify": verify.measure,
     "growth": growth.measure,
     "report": reporting.measure,
-    "judging": judging.measure,
     "asking": asking.measure,
     "hydra": apart.measure_hydra,
     "elo": elo.measure,
-    "bradley-terry": bradley_terry.measure,
     "coverage": coverage.measure,
     "elo-coverage": elo_coverage.measure,
     "truth": truth.measure,
@@ -41,5 +38,4 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "false-decisions": looks.measure_errors,
     "judges": judges.measure,
     "cold": cold.measure,
-    "importing": importing.measure,
 }

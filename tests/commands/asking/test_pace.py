@@ -88,11 +88,10 @@ class Simulation:
                 self.pace.rejected(number, self.asked_s)
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("per_s", [2.0, 40.0])
-def test_a_servers_limit_is_used_and_seldom_passed(per_s: float, seed: int) -> None:
+def test_a_servers_limit_is_used_and_seldom_passed(per_s: float) -> None:
     """Each rejection may be billed by a gateway, and flooding a server gets a key banned."""
-    simulation = Simulation(Bucket(per_s), seed=seed).run(1_000)
+    simulation = Simulation(Bucket(per_s), seed=0).run(1_000)
 
     assert len(simulation.rejected_s) / 1_000 <= 0.15
     assert 1_000 / simulation.now_s >= 0.6 * per_s

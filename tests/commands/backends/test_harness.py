@@ -42,7 +42,7 @@ from tests.support.scripted import ScriptedGenerator, ScriptedReader  # noqa: E4
 
 THEIRS = Path(lm_eval.__file__).parent / "tasks"
 ALL = EvaluationOptions()
-QUICK = {"multiblimp_gla", "mmlu_prox_lite_yo_physics", "metabench_winogrande_permute"}
+QUICK = {"mmlu_prox_lite_yo_physics"}
 
 
 @pytest.fixture(autouse=True)

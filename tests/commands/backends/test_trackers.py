@@ -20,6 +20,7 @@ RUN = TrackedRun(
 )
 
 
+@pytest.mark.nightly
 def test_weights_and_biases_has_ratings_and_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

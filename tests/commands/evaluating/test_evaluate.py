@@ -221,7 +221,6 @@ ONE = ("1?", "yes")
     ("evaluation", "why"),
     [
         (altered(Capitals, ONE, get=lambda _, n: {}[n]), "failed at reading item 0: KeyError: 0"),
-        (altered(Capitals, ONE, label=lambda _, n: ()[n]), "failed at naming item 0: IndexError"),
         (
             altered(Capitals, ONE, max_new_tokens=lambda *_: 1 // 0),
             "failed at reading its settings: ZeroDivisionError",
@@ -243,28 +242,17 @@ def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
             altered(Capitals, ("1?", 2)),
             r"Capitals\.get\(0\) gives the expected answer 2, which is not a",
         ),
-        (altered(Capitals, ("1?", None)), r"gives the expected answer None, which is not a text"),
-        (altered(Capitals, (1, "yes")), r"get\(0\) gives the prompt 1, which is not a text"),
         (altered(Capitals, ("\ud83d", "yes")), r"the prompt .* at 0, half of a surrogate pair"),
         (
             altered(Endings, ("A", (" b", " c"), True)),
             r"Endings\.get\(0\) gives the index of the correct continuation: True, ",
         ),
-        (
-            altered(Endings, ("A", (" b", " c"), 1.0)),
-            r"1\.0, which is not an integer",
-        ),
         (altered(Endings, ("A", (" b", 3), 0)), r"gives the continuations 3, which is not a text"),
-        (altered(Endings, (None, (" b", " c"), 0)), r"gives the prefix None, which is not a text"),
         (altered(Letters, 7), r"Letters\.get\(0\) gives 7, which is not a text"),
         (altered(Echoes, b"abc"), r"Echoes\.get\(0\) gives b'abc', which is not a text"),
         (
             altered(Capitals, ONE, label=lambda _, n: n),
             r"\.label\(0\) gives 0, which is not a",
-        ),
-        (
-            altered(Capitals, ONE, label=lambda *_: "\ud83d"),
-            r"gives .* half of a surrogate",
         ),
         (
             altered(Capitals, ONE, max_new_tokens=lambda *_: 0),
@@ -476,14 +464,13 @@ def scores(recorder: EvaluationRecorder) -> list[float | None]:
     return [each.scored.score if each.scored else None for each in run.observed]
 
 
-@pytest.mark.parametrize("n_at_a_time", [1, 2, 6])
 def test_a_score_that_needs_all_answers_is_of_all_and_known_at_the_end(
-    recorder: EvaluationRecorder, n_at_a_time: int
+    recorder: EvaluationRecorder,
 ) -> None:
     """Of however many commands; a score of half the answers is another score."""
     plan = planned(answering(counting_up)[0], Lengths(*ITEMS))
-    for _ in range(6 // n_at_a_time - 1):
-        evaluate(recorder, plan, limit=n_at_a_time)
+    for _ in range(2):
+        evaluate(recorder, plan, limit=2)
         assert set(scores(recorder)) == {None}
 
     assert evaluate(recorder, plan).n_rescored == 0
@@ -544,18 +531,13 @@ class Lenient(Capitals):
         return bool(y) or y_hat == ""
 
 
-@pytest.mark.parametrize("n_items", [1, 6])
-@pytest.mark.parametrize("first", [0, 1])
 def test_a_corrected_check_reaches_the_results_and_asks_nothing(
-    recorder: EvaluationRecorder, n_items: int, first: int
+    recorder: EvaluationRecorder,
 ) -> None:
     """By a plan that names the new code; coming back to the old one is a correction, too."""
-    kinds = (Strict, Lenient)
-    order = (kinds[first], kinds[1 - first], kinds[first])
-    worth = {Strict: 0.0, Lenient: 1.0}
+    n_items, worth = 3, {Strict: 0.0, Lenient: 1.0}
     inference, generator = answering(lambda _: "yes")
-
-    for n_before, kind in enumerate(order):
+    for n_before, kind in enumerate((Strict, Lenient, Strict)):
         plan = planned(inference, kind(*ITEMS[:n_items]))
         assert not is_done(recorder.state, plan)
         done = evaluate(recorder, plan)

@@ -16,17 +16,6 @@ from tests.support.builders.events import key
 ITEMS = tuple(key(f"item {n}") for n in range(30))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "steps"),
-    [((12, 8, 2), (6, 1)), ((7, 4, 2), (None, None)), ((0, 8, 2), (8, 0)), ((24, 8, 1), (8, 3))],
-)
-def test_the_largest_batch_that_leaves_no_remainder(
-    arguments: tuple[int, int, int], steps: tuple[int | None, int | None]
-) -> None:
-    """Worked by hand; an empty data set takes no steps."""
-    assert Evaluation.find_accumulation_steps(*arguments) == steps
-
-
 @given(
     st.integers(min_value=0, max_value=200),
     st.integers(min_value=1, max_value=20),

@@ -86,16 +86,6 @@ def test_every_entrant_is_evaluated_on_everything_unless_options_choose() -> Non
     assert labels(plan(both, entrants=["tuned"], named=["again"])) == [("tuned", "again")]
 
 
-def test_an_option_given_twice_chooses_both() -> None:
-    """Not the last one alone."""
-    who = tuple(map(entrant, ("base", "tuned", "third")))
-
-    assert labels(plan(evaluations(ROLLOUT), who=who, entrants=["third", "base"])) == [
-        ("base", "recall"),
-        ("third", "recall"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("chosen", "options", "fault"),
     [

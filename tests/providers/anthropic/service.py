@@ -124,7 +124,7 @@ class Service:
         self.batches = Batches(ends_after_retrievals, now=clock.now)
         self._desk = Desk(answering, plan, self._books, clock)
         self._key_digest = None if api_key is None else key_digest(api_key)
-        self._lock = RLock()
+        self._lock, self.longest_page = RLock(), 1000
 
     def answer(self, request: Request) -> Answer:
         """Answer a request to the API, with its fault, if one waits for it."""
@@ -215,7 +215,7 @@ class Service:
         return answer_of(batch.as_json(self.base_url, self._clock.now()))
 
     def _listed(self, request: Request) -> Answer:
-        limit = int(request.query.get("limit", _DEFAULT_PAGE))
+        limit = min(self.longest_page, int(request.query.get("limit", _DEFAULT_PAGE)))
         for batch in self.batches:
             self._end_if_due(batch)
         page, has_more = self.batches.page(limit=limit, after_id=request.query.get("after_id"))

@@ -70,6 +70,7 @@ class Service:
     troubles: deque[Trouble] = field(default_factory=deque)
     n_made: int = 0  # files and batches
     ends_by_looking: bool = False  # a batch ends when it is looked at
+    longest_page: int = 100
     now: Callable[[], datetime] | None = None  # None: a second passes with each that is made
     lock: RLock = field(default_factory=RLock)
 
@@ -123,6 +124,7 @@ class Service:
         """Return a page of batches, the newest first."""
         names = list(reversed(self.batches))
         begin = 0 if after is None else names.index(after) + 1
+        limit = min(limit, self.longest_page)
         page = names[begin : begin + limit]
         has_more = begin + limit < len(names)
         data = [self.batches[name] for name in page]

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from itertools import islice
+from itertools import islice, product
 from typing import Final, Literal, TypeAlias
 
 import httpx2
@@ -80,6 +80,10 @@ class BatchFaults:
 
     def n_calls(self, call: Call) -> int:
         """Return how often a call came in."""
+        raise NotImplementedError
+
+    def list_at_most(self, n_batches: int) -> None:
+        """Let a page of batches hold no more."""
         raise NotImplementedError
 
     def n_created(self) -> int:
@@ -177,14 +181,12 @@ class BatchFaults:
                     ask()
                 assert CANARY not in told_of(refusal.value)
 
-    @pytest.mark.parametrize("call", FREE_CALLS)
     @pytest.mark.parametrize("kind", ["rate_limited", "cut_before", "server_error"])
-    def test_what_costs_nothing_is_asked_again(
-        self, judge: BatchJudge, call: Call, kind: Kind
-    ) -> None:
+    def test_what_costs_nothing_is_asked_again(self, judge: BatchJudge, kind: Kind) -> None:
         """A failure that passes at once is not worth a word."""
         created = judge.create(queries(1))
-        self.inject(call, kind)
+        for call in FREE_CALLS:
+            self.inject(call, kind)
 
         listed = list(judge.created_since(created.created_at))
         found = judge.retrieve(created.provider_batch_id)
@@ -224,13 +226,11 @@ class BatchFaults:
                 ask()
             assert CANARY not in told_of(caught.value)
 
-    @pytest.mark.parametrize("kind", ["rate_limited", "cut_before", "server_error"])
-    def test_a_download_that_does_not_begin_is_begun_again(
-        self, judge: BatchJudge, kind: Kind
-    ) -> None:
+    def test_a_download_that_does_not_begin_is_begun_again(self, judge: BatchJudge) -> None:
         """None of it is read twice."""
         name = self.ended(judge)
-        self.inject("results", kind, n=2)
+        for kind in ("rate_limited", "cut_before"):
+            self.inject("results", kind)
 
         assert keys(judge.results(name)) == KEYS
 
@@ -261,10 +261,9 @@ class BatchFaults:
         assert set(cut) < set(KEYS)
         assert keys(judge.results(name)) == KEYS
 
-    @pytest.mark.parametrize("name", ["", "..", "x" * 100_000])
-    def test_what_cannot_be_an_id_is_the_id_of_no_batch(self, judge: BatchJudge, name: str) -> None:
+    def test_what_cannot_be_an_id_is_the_id_of_no_batch(self, judge: BatchJudge) -> None:
         """The SDKs' own errors would show as tracebacks."""
-        for ask in (judge.retrieve, judge.cancel):
+        for ask, name in product((judge.retrieve, judge.cancel), ("", "..", "x" * 100_000)):
             with pytest.raises(BatchGone):
                 ask(name)
 
@@ -300,15 +299,6 @@ class BatchFaults:
         assert (failure.reason, failure.then) == (reason, then)
         assert why in failure.detail
 
-    def test_reading_may_stop_in_the_middle(self, judge: BatchJudge) -> None:
-        """The connection is given back, and the next reading is whole."""
-        name = self.ended(judge)
-        reading = judge.results(name)
-        next(reading)
-        del reading
-
-        assert keys(judge.results(name)) == KEYS
-
     def test_results_may_be_lost_before_they_are_read_again(self, judge: BatchJudge) -> None:
         """The first download had half of them."""
         name = self.ended(judge)
@@ -323,13 +313,13 @@ class BatchFaults:
         self, judge: BatchJudge
     ) -> None:
         """A workspace may hold months of batches of others."""
-        states = [judge.create(queries(1)) for _ in range(230)]
-        n_before = self.n_calls("list")
+        self.list_at_most(2)
+        states = [judge.create(queries(1)) for _ in range(6)]
 
-        since = list(judge.created_since(states[120].created_at))
+        since = list(judge.created_since(states[3].created_at))
 
-        assert ids(since) == ids([*reversed(states[120:])])
-        assert self.n_calls("list") - n_before == 2
+        assert ids(since) == ids([*reversed(states[3:])])
+        assert self.n_calls("list") == 2
 
 
 def asking(judge: BatchJudge, name: str) -> tuple[Callable[[], object], ...]:

@@ -52,7 +52,7 @@ def test_an_address_that_is_none_is_a_fault_of_the_settings(
     assert CANARY not in told_of(caught.value)
 
 
-@pytest.mark.parametrize("flaw", ["\n", " ", "\r", "ä"])
+@pytest.mark.parametrize("flaw", ["\n", "ä"])
 def test_a_key_that_no_header_may_hold_is_refused_unquoted(
     monkeypatch: pytest.MonkeyPatch, flaw: str
 ) -> None:
@@ -90,8 +90,6 @@ def test_a_key_that_is_refused_is_no_credential(status: int) -> None:
     ("status", "code"),
     [
         (429, "enforced_spend_limit_reached"),
-        (429, "contract_spend_limit_reached"),
-        (402, "linked_organization_spend_limit_reached"),
         (402, None),
         (400, None),
     ],

@@ -41,6 +41,7 @@ from tests.support.weights.mortal import (
     contents,
     do_all,
     driver,
+    mortal,
     sound,
 )
 
@@ -66,15 +67,15 @@ def dig(folder: Path, *deaths: Death) -> Path:
     return folder
 
 
-def test_killed_actors_leave_what_one_process_does(
-    tmp_path: Path, variables: Mapping[str, str]
-) -> None:
+@pytest.mark.usefixtures("variables")
+def test_killed_actors_leave_what_one_process_does(tmp_path: Path) -> None:
     """Each response, sample and evaluation once; what was recorded is not done again."""
     path, graves = tmp_path / "killed.db", dig(tmp_path / "graves", OF_ACTORS[1])
+    pool = RayPool(partial(mortal, graves), sound, PLACES, batch_tokens=20, tell=print)
 
-    done = driver(path, graves, variables, None)
+    do_all(path, pool)
 
-    assert done.exitcode == 0
+    pool.close()
     assert not list(graves.iterdir())  # the actor's death came
     assert contents(path) == expected(tmp_path)
 
@@ -159,6 +160,7 @@ def dying() -> ScriptedModels:
     return ScriptedModels(die)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("variables")
 def test_a_failure_in_an_actor_is_told_and_a_bug_keeps_its_name() -> None:
     """Torn weights stop the command, and what was answered is kept; a bug needs its traceback."""

@@ -30,11 +30,9 @@ def reply_with(usage: object) -> Reply:
 @pytest.mark.parametrize("details", [None, {}, {"cached_tokens": None}, {"cached_tokens": 99}])
 def test_servers_tell_of_their_cache_in_many_ways(details: object) -> None:
     """Some tell nothing of it, and no sum of tokens may fall below none."""
-    message = {"message": {"content": "VERDICT: A"}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": details}
-    body = json.dumps({"model": MODEL, "choices": [message], "usage": usage}).encode()
 
-    counted = reply_of(QUERY.query_key, body).usage
+    counted = reply_with(usage).usage
 
     assert counted is not None
     assert (counted.n_input + counted.n_cache_read, counted.n_output) == (7, 2)
@@ -42,11 +40,7 @@ def test_servers_tell_of_their_cache_in_many_ways(details: object) -> None:
 
 def test_a_server_need_not_count() -> None:
     """Then nothing is known of tokens, which is not the same as none."""
-    message = {"message": {"content": "VERDICT: A"}, "finish_reason": "stop"}
-
-    reply = reply_of(QUERY.query_key, json.dumps({"model": MODEL, "choices": [message]}).encode())
-
-    assert reply.usage is None
+    assert reply_of(QUERY.query_key, completion({"content": "VERDICT: A"})).usage is None
 
 
 def test_thinking_is_paid_for_as_output() -> None:

@@ -349,17 +349,6 @@ def test_one_entrant_of_empty_answers_does_not_keep_the_others_waiting(
     assert len(fake.traffic.asked) == types_of(ledger).count("ResponseGenerated")
 
 
-def test_an_answer_that_ends_oddly_is_asked_again_another_time() -> None:
-    """A server that is stopped ends what it is at, and says so."""
-    aborting, what = (
-        FakeOpenAI(lambda _: Said("Par", finish_reason="abort")),
-        "finish reason 'abort'",
-    )
-
-    with aborting as fake, pytest.raises(ProviderError, match=what):
-        results_of(fake.url, [task()])
-
-
 def test_a_key_that_is_missing_is_not_said_to_be_wrong() -> None:
     """Who never set one would look for a typing error."""
     with FakeOpenAI(api_key="another") as fake, pytest.raises(NoCredentials) as refusal:

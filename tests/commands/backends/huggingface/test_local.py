@@ -72,49 +72,27 @@ def test_tiny_weights_run_on_one_thread(entrant: Build) -> None:
 
 
 @both
-def test_a_load_is_freed_before_the_next(
-    entrant: Build, adapters: tuple[Path, Path], work: Work
+def test_what_cannot_be_loaded_is_told_of_before_the_first_load(
+    entrant: Build, hydra_files: HydraFiles, weights: Path, tmp_path: Path, work: Work
 ) -> None:
-    """Two sets of weights at once would not fit where one does."""
-    n_alive: list[int] = []
-
-    list(work(noting_alive(n_alive), [entrant(), entrant(adapters[0]), entrant(adapters[1])]))
-
-    assert n_alive == [0, 0, 0]
-
-
-@both
-def test_heads_that_cannot_be_loaded_are_told_of_before_the_first_load(
-    entrant: Build, hydra_files: HydraFiles, work: Work
-) -> None:
-    """Their turn may come hours later."""
+    """Their turn may come hours later; all answers of a training that diverged would fail."""
     broken = hydra_entrant(hydra_files._replace(security=hydra_files.security[:1], robustness=()))
     assert broken.hydra is not None
     broken = replace(broken, hydra=replace(broken.hydra, security=(MISSING,)))
-    n_alive: list[int] = []
-
-    with pytest.raises(WeightsError, match="no such shard"):
-        next(work(noting_alive(n_alive), [entrant(), broken]))
-
-    assert not n_alive
-
-
-@both
-def test_weights_that_are_not_finite_are_told_of_before_the_first_load(
-    entrant: Build, weights: Path, tmp_path: Path, work: Work
-) -> None:
-    """All answers of a training that diverged would fail, hours later and one by one."""
     diverged = shutil.copytree(weights, tmp_path / "diverged")
     tensors = load_file(diverged / "model.safetensors")
     name = min(tensors)
     tensors[name].view(-1)[-1] = torch.inf
     save_file(tensors, diverged / "model.safetensors", {"format": "pt"})
-    broken = entrant(weights=str(diverged), weights_digest=digest_of("diverged"))
+    infinite = entrant(weights=str(diverged), weights_digest=digest_of("diverged"))
     n_alive: list[int] = []
 
-    with pytest.raises(WeightsError, match=f"diverged: these tensors are not finite: {name}; use"):
-        next(work(noting_alive(n_alive), [entrant(), broken]))
-
+    for one, why in (
+        (broken, "no such shard"),
+        (infinite, f"diverged: these tensors are not finite: {name}; use"),
+    ):
+        with pytest.raises(WeightsError, match=why):
+            next(work(noting_alive(n_alive), [entrant(), one]))
     assert not n_alive
 
 
@@ -125,8 +103,8 @@ def test_another_load_takes_the_place_of_the_last(
     n_alive: list[int] = []
     generator = LocalModels(1, device="cpu", load=noting_alive(n_alive))
 
-    for one in (entrant(), entrant(adapters[0]), entrant(), entrant(dtype="bfloat16")):
+    for one in (entrant(), entrant(adapters[0]), entrant(dtype="bfloat16")):
         list(generator.generate(tasks(one, ["a dose"])))
         list(generator.log_likelihoods([Continuation("1", one, "", "a dose")]))
 
-    assert n_alive == [0, 0, 0, 0]
+    assert n_alive == [0, 0, 0]

@@ -125,9 +125,9 @@ def test_weights_answer_alike(
 def test_a_hydra_answers_alike(files: HydraFiles, tasks: Tasks, changes: dict[str, object]) -> None:
     """Drafts, votes and what a head says of the answer are those of the CPU."""
     rated = hydra_entrant(
-        files, uncertainty=adapter(files.uncertainty), max_new_tokens=4, **changes
+        files, uncertainty=adapter(files.uncertainty), max_new_tokens=2, **changes
     )
-    owed = tasks(rated, PROMPTS)
+    owed = tasks(rated, PROMPTS[:2])
 
     with accelerators(2):
         on_gpu = said(owed, "cuda:1")
@@ -154,6 +154,7 @@ def test_passages_are_as_likely_by_a_hydra(files: HydraFiles, kind: str) -> None
     assert on_gpu == read(jury)
 
 
+@pytest.mark.nightly
 def test_a_judge_replies_alike(weights: Path) -> None:
     """A judge decodes as an entrant does."""
     queries = [
@@ -206,7 +207,8 @@ def waits(task: GenerationTask) -> Counter[str]:
     return Counter({name: n // 4 for name, n in (long - short).items()})
 
 
-@pytest.mark.parametrize("options", [pytest.param(PLAIN, marks=pytest.mark.nightly), WARPED])
+@pytest.mark.nightly
+@pytest.mark.parametrize("options", [PLAIN, WARPED])
 def test_a_gpu_is_waited_for_twice_a_token(
     entrant: Build, tasks: Tasks, options: GenerationOptions
 ) -> None:
@@ -216,10 +218,8 @@ def test_a_gpu_is_waited_for_twice_a_token(
     assert waits(replace(task, options=options)) == {"__bool__": 1, "tolist": 1}
 
 
-@pytest.mark.parametrize(
-    ("changes", "n_read"),
-    [({}, 2), pytest.param({"bypass_jury": True}, 1, marks=pytest.mark.nightly)],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("changes", "n_read"), [({}, 2), ({"bypass_jury": True}, 1)])
 def test_a_hydra_waits_for_its_tokens_and_what_its_jury_found(
     files: HydraFiles, tasks: Tasks, changes: dict[str, object], n_read: int
 ) -> None:

@@ -61,7 +61,13 @@ def in_float64(entrant: Entrant) -> PreTrainedModel:
     return model_of(load_weights(entrant, CPU)).double()
 
 
-@pytest.mark.parametrize("family", ["weights", "llama_weights", "gpt2_weights"])
+@pytest.mark.parametrize(
+    "family",
+    [
+        *(pytest.param(f"{each}weights", marks=pytest.mark.nightly) for each in ("", "llama_")),
+        "gpt2_weights",
+    ],
+)
 def test_log_likelihoods_are_those_of_float64(
     entrant: Build, request: pytest.FixtureRequest, family: str
 ) -> None:
@@ -177,38 +183,13 @@ def test_choices_of_one_token_need_one_row(entrant: Build) -> None:
     assert len({*log_likelihoods(read)}) == 4
 
 
-def test_a_processor_reads_fewer_tokens_at_once_unless_told(entrant: Build) -> None:
-    """With more, a fifth of the time would go into mapping memory anew at each pass."""
-    n_read: list[int] = []
-    passages = passages_of(entrant(), *(("", f"{n} doses " * 8) for n in range(100, 150)))
-    load = changed(lambda model: _count(model, n_read))
-
-    by_default = readings(passages, None, load)
-    n_by_default = n_read.copy()
-    as_named = readings(passages, 1 << 13, load)
-
-    assert max(n_by_default) <= 1 << 11 < sum(n_by_default)
-    assert n_read[len(n_by_default) :] == [sum(n_by_default)]
-    assert facts(by_default) == facts(as_named)
-
-
-@pytest.mark.parametrize("n_rows", [1, 3])
-def test_running_out_of_memory_changes_no_reading(entrant: Build, n_rows: int) -> None:
-    """The batch is halved, as often as it must be."""
+def test_running_out_of_memory_changes_no_reading(entrant: Build) -> None:
+    """The batch is halved, as often as it must be; a context kept in mind takes memory too."""
     passages = passages_of(entrant(), *PAIRS)
+    whole = facts(readings(passages))
 
-    read = readings(passages, load=running_out(rows_above(n_rows)))
-
-    assert facts(read) == facts(readings(passages))
-
-
-def test_choices_that_do_not_fit_together_are_read_one_by_one(entrant: Build) -> None:
-    """A context kept in mind takes memory too."""
-    passages = passages_of(entrant(), *PAIRS)
-
-    read = readings(passages, load=running_out(_keeps_in_mind))
-
-    assert facts(read) == facts(readings(passages))
+    for is_too_much in (rows_above(1), lambda _, cache: cache is not None):
+        assert facts(readings(passages, load=running_out(is_too_much))) == whole
 
 
 def test_a_row_that_does_not_fit_fails_alone(entrant: Build) -> None:
@@ -242,10 +223,9 @@ def test_a_text_without_a_token_is_not_read(entrant: Build) -> None:
     assert [each.reason for each in made if isinstance(each, LikelihoodFailure)] == ["empty"] * 2
 
 
-@pytest.mark.parametrize("text", ["x", "~"])
-def test_a_document_of_one_token_is_weighed(entrant: Build, text: str) -> None:
+def test_a_document_of_one_token_is_weighed(entrant: Build) -> None:
     """Behind the token that begins a text, where others count it as perfect."""
-    [read] = readings(passages_of(entrant(), ("", text), rolls=True))
+    [read] = readings(passages_of(entrant(), ("", "x"), rolls=True))
 
     assert (len(read.context_ids), len(read.text_ids), read.n_windows) == (1, 1, 1)
     by_hand = likelihood_by_hand(in_float64(entrant()), read)
@@ -272,9 +252,9 @@ def test_a_text_longer_than_the_window_is_not_read(entrant: Build) -> None:
     )
 
 
-@pytest.mark.parametrize("n_chars", [160, 161, 401])
-def test_a_long_document_is_weighed_window_by_window(entrant: Build, n_chars: int) -> None:
+def test_a_long_document_is_weighed_window_by_window(entrant: Build) -> None:
     """Each token once, and behind as much as its window holds."""
+    n_chars = 401
     text = ("~xyz" * 101)[:n_chars]
     [read] = readings(passages_of(entrant(), ("", text), rolls=True))
 
@@ -323,10 +303,6 @@ def _rolled(model: PreTrainedModel, ids: list[int], limit: int) -> float:
 def _count(model: PreTrainedModel, n_read: list[int]) -> None:
     """Note how many tokens each pass reads."""
     model.register_forward_pre_hook(lambda _, args: n_read.append(args[0].numel()))
-
-
-def _keeps_in_mind(_: torch.Tensor, cache: object) -> bool:
-    return cache is not None
 
 
 CONTEXT = (0, *range(10, 10 + MIN_SHARED))  # MIN_SHARED tokens but the last, which is no prefix

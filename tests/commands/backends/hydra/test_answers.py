@@ -303,30 +303,6 @@ def test_it_is_asked_with_the_witness_at_the_last_token(
     assert max(found) - min(found) > 0.01  # or a constant would pass
 
 
-def test_a_response_is_rated_by_itself(
-    loaded: LoadedWeights, testimonies: list[uncertainty.ResponseState]
-) -> None:
-    """Padding and neighbours have no say."""
-    together = rates(loaded, testimonies)
-
-    alone = [p for each in testimonies for p in rates(loaded, [each])]
-    backwards = rates(loaded, testimonies[::-1])
-
-    assert alone == pytest.approx(together, abs=1e-6)
-    assert backwards[::-1] == pytest.approx(together, abs=1e-6)
-    assert all(0 <= p <= 1 for p in together)
-
-
-def test_the_witness_counts(
-    loaded: LoadedWeights, testimonies: list[uncertainty.ResponseState]
-) -> None:
-    """Two heads may give the same text, one of them less sure of it."""
-    others = [each._replace(first_state=-each.first_state) for each in testimonies]
-
-    for p, other in zip(rates(loaded, testimonies), rates(loaded, others), strict=True):
-        assert abs(p - other) > 1e-3
-
-
 def test_what_is_no_number_stays_none(
     loaded: LoadedWeights, testimonies: list[uncertainty.ResponseState]
 ) -> None:

@@ -52,7 +52,10 @@ def told(log_p: torch.Tensor, read: ContinuationLikelihood) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     ("beta", "batch_tokens"),
-    [pytest.param(None, ENOUGH, marks=pytest.mark.nightly), (BETA, ENOUGH), (BETA, 1)],
+    [
+        (BETA, ENOUGH),
+        *(pytest.param(b, n, marks=pytest.mark.nightly) for b, n in ((None, ENOUGH), (BETA, 1))),
+    ],
 )
 def test_a_text_is_as_likely_as_it_is_sampled(
     hydra_files: HydraFiles, heads: list[Olmo2ForCausalLM], beta: float | None, batch_tokens: int

@@ -98,51 +98,17 @@ def test_a_head_says_what_a_whole_model_of_its_own_would(
     assert min(apart) > 0.1  # or equal heads would pass
 
 
-def test_a_heads_weights_are_those_that_peft_merges(
-    net: HydraNet, copies: list[Olmo2ForCausalLM]
-) -> None:
-    """To the last digit but one of a float32."""
-    for head, model in enumerate(copies):
-        for ours, theirs in zip(net.head_layers, model.model.layers[-DEPTH:], strict=True):
-            mine = ours.mlp.mlps[head].state_dict()
-            torch.testing.assert_close(mine, theirs.mlp.state_dict(), rtol=0, atol=1e-6)
-
-
-def test_rows_in_another_order_say_the_same(net: HydraNet) -> None:
-    """Which rows a head's pass gathers must not matter to any."""
-    heads, order = [2, 4, 2, 0], [2, 3, 1, 0]
-
-    found = logits_of(net, PROMPTS, heads)
-    shuffled = logits_of(net, [PROMPTS[n] for n in order], [heads[n] for n in order])
-
-    for n, logits in zip(order, shuffled, strict=True):
-        torch.testing.assert_close(logits, found[n], rtol=0, atol=1e-5)
-
-
-def test_merging_leaves_the_weights_as_they_are(hydra_files: HydraFiles) -> None:
-    """Every head begins from them: one that changed them would change all that follow."""
-    model = copied_head(hydra_files.weights)
-    before = copy.deepcopy(model.state_dict())
-
-    head_mlps(model, DEPTH, shards_of(hydra_files)[0])
-
-    torch.testing.assert_close(dict(model.state_dict()), dict(before), rtol=0, atol=0)
-
-
 def own_parameters(net: HydraNet, layer: int, name: str) -> list[nn.Parameter]:
     """Return each head's tensor of that name."""
     return [mlp.get_parameter(f"{name}.weight") for mlp in net.head_layers[layer].mlp.mlps]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_what_lora_leaves_alone_is_one_tensor(
-    hydra_files: HydraFiles, tmp_path: Path, dtype: torch.dtype
-) -> None:
+def test_what_lora_leaves_alone_is_one_tensor(hydra_files: HydraFiles, tmp_path: Path) -> None:
     """Nine heads of 7B weights fit on a device only if they share, there as well as here."""
     shards = [save_shard(tmp_path / f"{n}", seed=n, targets=["gate_proj"]) for n in range(3)]
     loras = [[read_shard(shard, range(2, 4))] for shard in shards]
 
-    net = build_hydra(copied_head(hydra_files.weights), loras).to(dtype)
+    net = build_hydra(copied_head(hydra_files.weights), loras).to(torch.bfloat16)
 
     for layer in range(DEPTH):
         assert len({each.data_ptr() for each in own_parameters(net, layer, "gate_proj")}) == 3

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import product
-from random import Random
 from typing import NamedTuple, TypeAlias
 
 import pytest
@@ -42,10 +41,9 @@ def test_it_is_the_normalised_product_of_powers(
     assert torch.allclose(p.double(), product / product.sum(), atol=1e-5)
 
 
-@pytest.mark.parametrize("n_experts", [8, 30])
-def test_a_product_that_underflows_is_normalised_all_the_same(n_experts: int) -> None:
+def test_a_product_that_underflows_is_normalised_all_the_same() -> None:
     """Eight experts at 0.02 have products of 3e-14: next to any fixed epsilon they vanish."""
-    logits = torch.zeros(n_experts, 50)
+    logits = torch.zeros(30, 50)
 
     p = product_of_experts(logits, temperature=1.0).exp()
 
@@ -70,27 +68,6 @@ def test_a_token_that_one_expert_rules_out_is_ruled_out() -> None:
     assert p.tolist() == [0, 0, 1]
 
 
-@given(many_logits(may_rule_out=True), st.randoms(use_true_random=False))
-def test_the_order_of_the_experts_is_irrelevant(logits: torch.Tensor, random: Random) -> None:
-    """Which head drafts decides the order of the others, and must decide nothing else."""
-    order = random.sample(range(len(logits)), len(logits))
-
-    p, shuffled = (
-        product_of_experts(each, temperature=0.5).exp() for each in (logits, logits[order])
-    )
-
-    assert torch.allclose(p, shuffled, atol=1e-5)
-
-
-def test_one_expert_alone_is_its_softmax() -> None:
-    """So the drafting head's distribution is the product of one."""
-    logits = torch.randn(1, 3, 9, generator=torch.Generator().manual_seed(1))
-
-    log_p = product_of_experts(logits, temperature=0.98)
-
-    assert torch.allclose(log_p.exp(), (logits[0] / 0.98).softmax(-1))
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_raised_before_anything_is_summed(dtype: torch.dtype) -> None:
     """Nine experts' logits soon exceed the 65,504 of float16, or lose what tells tokens apart."""
@@ -100,11 +77,6 @@ def test_half_precision_is_raised_before_anything_is_summed(dtype: torch.dtype) 
 
     assert log_p.dtype == torch.float32
     assert torch.equal(log_p, product_of_experts(logits.float(), temperature=900.0))
-
-
-def test_float64_is_kept() -> None:
-    """Who computes in more digits wants them."""
-    assert product_of_experts(torch.zeros(2, 3).double(), temperature=1.0).dtype == torch.float64
 
 
 def is_distribution(log_p: torch.Tensor) -> torch.Tensor:
@@ -152,21 +124,9 @@ def test_the_entropy_is_in_nats_and_impossible_tokens_add_none() -> None:
     assert torch.allclose(entropy(TWO_ROWS.log()), torch.tensor([1.5 * math.log(2), 0.0]))
 
 
-def test_the_entropy_of_an_even_choice_is_the_logarithm_of_their_number() -> None:
-    """Over a whole vocabulary, too."""
-    even = torch.zeros(100_352).log_softmax(-1)
-
-    assert math.isclose(entropy(even), math.log(100_352), rel_tol=1e-4)
-
-
 def test_the_margin_is_between_the_two_most_probable_tokens() -> None:
     """Wherever they stand in the vocabulary."""
     assert torch.allclose(stability_margin(TWO_ROWS.log()), torch.tensor([0.25, 1.0]))
-
-
-def test_a_single_token_has_no_margin() -> None:
-    """There is no second to be ahead of."""
-    assert stability_margin(torch.zeros(2, 1)).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -192,39 +152,11 @@ def test_stability_radii_are_of_each_place_alone() -> None:
     assert stability_radius(votes, token).tolist() == [[1, 0], [1, 0]]
 
 
-@given(SMALL_JURIES)
-def test_as_many_votes_may_turn_as_the_stability_radius_says_and_no_more(votes: list[int]) -> None:
-    """Against all juries that differ in so many votes: small ones can be tried one and all."""
-    token = Counter(votes).most_common(1)[0][0]
-
-    radius = int(stability_radius(torch.tensor(votes), torch.tensor(token)))
-
-    losing = [n for n, jury in turned(votes) if lead(jury, token) < 0]
-    assert radius == min(losing) - 1
-
-
 def test_suppression_is_what_the_product_leaves_to_the_draft() -> None:
     """In each row, of its own draft."""
     assert torch.allclose(
         suppression(TWO_ROWS.log(), torch.tensor([2, 0])), torch.tensor([0.25, 0.0])
     )
-
-
-@pytest.mark.parametrize(
-    ("votes", "draft", "radius"),
-    [
-        ([0] * 8, 1, 5),
-        ([0, 0, 0, 0, 1, 1, 1, 1], 2, 4),
-        ([0, 0, 0, 0, 1, 1, 2, 2], 2, 2),
-        ([2, 2, 2, 2, 2, 1, 1, 1], 2, 0),
-        ([2, 2, 2, 2, 1, 1, 1, 1], 2, 1),
-        ([2], 2, 0),
-        ([1], 2, 1),
-    ],
-)
-def test_the_validity_radius_of_worked_cases(votes: list[int], draft: int, radius: int) -> None:
-    """The cases that the measure was published with, a draft that leads already, and a tie."""
-    assert validity_radius(votes, draft) == radius
 
 
 @given(SMALL_JURIES, st.integers(0, 3))

@@ -36,6 +36,7 @@ def test_tensorboard_reads_what_was_reported(spec: ExecutionSpec) -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_weights_and_biases_has_what_was_reported(
     spec: ExecutionSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,8 +156,8 @@ def test_no_status_of_a_failure_tells_a_key(
 ) -> None:
     """A traceback is pasted into an issue before anyone reads it; a detail is kept for ever."""
     telling, unheard = [], []
-    for echo.status in STATUSES:
-        for name in asks if echo.status in all_of else [[*asks][echo.status % len(asks)]]:
+    for echo.status in all_of:
+        for name in asks:
             n_before = echo.n_asked
             telling += [(echo.status, name)] if holds_a_key(shown_by(asks[name])) else []
             unheard += [(echo.status, name)] if echo.n_asked == n_before else []

@@ -40,15 +40,6 @@ def test_tokens_are_cut_after_the_first_end_token() -> None:
     assert decoded(Ending(frozenset({3})), [5, 6, 7]) == [5, 6, 7]
 
 
-def test_the_token_that_completes_a_stop_text_is_the_last() -> None:
-    """A trainer is given the tokens that were drawn, and none that were not."""
-    stopped = ending("\n\n")
-
-    assert decoded(stopped, [1, 5, 5, 2]) == [1, 5, 5]
-    assert decoded(stopped, [1, 7, 5, 2]) == [1, 7, 5]
-    assert decoded(stopped, [1, 6, 2]) == [1, 6]
-
-
 def test_the_text_ends_before_the_first_stop_text() -> None:
     """Even where the token that completes it says more than it, before it or behind it."""
     assert ending("b", "\n").cut("aa\nab") == "aa"

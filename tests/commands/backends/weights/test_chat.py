@@ -48,16 +48,17 @@ def test_without_a_template_that_shows_answers_no_token_ends_a_turn(
     ("template", "why"),
     [
         ("{% include 'x' %}{% for m in messages %}{{ m.content }}{% endfor %}", "no loader"),
-        ("{{ messages[0].content.x.y }}", "has no attribute 'x'"),
-        ("{{ 1 / 0 }}", "ZeroDivisionError"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "RecursionError"),
         ("{% for a in range(10 ** 9) %}{% endfor %}", "OverflowError: Range too big"),
+        ("{{ raise_exception('no users here') }}", "no users here"),
+        ("{% if %}", "the chat template fails"),
+        ("{% for m in messages %}{{ m['content'][0]['text'] }}{% endfor %}", "leaves .* out"),
     ],
 )
-def test_a_template_that_fails_is_refused(
+def test_a_template_that_fails_or_shows_no_prompt_is_refused(
     tokenizer: PreTrainedTokenizerFast, template: str, why: str
 ) -> None:
-    """It comes with the weights, from whoever made them."""
+    """It comes from whoever made the weights; one for images drops plain text without a word."""
     with pytest.raises(WeightsError, match=why) as refusal:
         require_chat(with_template(tokenizer, template), FOLDER)
 
@@ -73,30 +74,6 @@ def test_a_template_that_prints_the_date_prints_the_same_every_day(
     tokens = encode_prompt(with_template(tokenizer, dated), ": a dose")
 
     assert tokenizer.decode(list(tokens)) == "26 Jul 2024: a dose"
-
-
-def test_missing_templates_are_refused(tokenizer: PreTrainedTokenizerFast) -> None:
-    """Base weights asked without a template would lose every comparison, silently."""
-    without = with_template(tokenizer, None)
-
-    with pytest.raises(WeightsError, match=r"weights: .*no chat template; .*instruction-tuned"):
-        require_chat(without, FOLDER)
-
-
-@pytest.mark.parametrize(
-    ("template", "why"),
-    [
-        ("{{ raise_exception('no users here') }}", "no users here"),
-        ("{% if %}", "the chat template fails"),
-        ("{% for m in messages %}{{ m['content'][0]['text'] }}{% endfor %}", "leaves .* out"),
-    ],
-)
-def test_templates_that_cannot_show_a_prompt_are_refused(
-    tokenizer: PreTrainedTokenizerFast, template: str, why: str
-) -> None:
-    """A template for images drops plain text without a word: the entrant would see nothing."""
-    with pytest.raises(WeightsError, match=why):
-        require_chat(with_template(tokenizer, template), FOLDER)
 
 
 def test_a_system_prompt_stands_where_the_template_has_a_place_for_it(

@@ -230,11 +230,8 @@ def test_a_missing_or_broken_file_is_named(
 
 PARTS = (
     {"target_modules": ["embed_tokens"]},
-    {"target_modules": ["lm_head"]},
     {"target_modules": ["embed_tokens", "lm_head", "q_proj"]},
-    {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens"]},
     {"target_modules": ["q_proj"], "modules_to_save": ["lm_head"]},
-    {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens", "lm_head"]},
     {"target_modules": ["embed_tokens"], "ensure_weight_tying": True},
     {
         "target_modules": ["q_proj"],
@@ -280,21 +277,12 @@ def tied(weights: Path) -> PreTrainedModel:
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens", "lm_head"]},
-        {"target_modules": ["embed_tokens"]},
-    ],
-)
-def test_an_adapter_of_another_vocabulary_says_so(
-    weights: Path, tmp_path: Path, part: dict[str, Any]
-) -> None:
+def test_an_adapter_of_another_vocabulary_says_so(weights: Path, tmp_path: Path) -> None:
     """A list of tensors told nobody what to do."""
     larger = base(weights)
     n_tokens = larger.config.vocab_size
     larger.resize_token_embeddings(n_tokens + 4)
-    adapted = get_peft_model(larger, LoraConfig(r=2, **part))
+    adapted = get_peft_model(larger, LoraConfig(r=2, target_modules=["embed_tokens"]))
     adapted.save_pretrained(str(tmp_path / "lora"), save_embedding_layers=True)
 
     with pytest.raises(

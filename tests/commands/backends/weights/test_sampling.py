@@ -23,7 +23,6 @@ from commands.backends.weights.sampling import (
     RowNoise,
     SamplingSettings,
     choose,
-    likeliest,
     n_draws,
     nucleus,
     philox,
@@ -40,8 +39,6 @@ from tests.support.statistics import OUT, chi_square_p, many_uniforms
 from tests.support.weights.generating import PROMPTS, texts
 
 CPU = torch.device("cpu")
-SOUND = [0.5, -1.0, 2.0]
-BROKEN = [[0.0, math.nan, 1.0], [0.0, math.inf, 1.0], [OUT, OUT, OUT]]
 
 
 @pytest.mark.parametrize(
@@ -75,18 +72,6 @@ def test_a_seed_gives_the_same_numbers_for_ever() -> None:
 
     assert row_key(5) == 1795077847799564329
     assert first.tolist() == [pytest.approx([0.1282607019, 0.7764645815, 0.0949261785])]
-
-
-@pytest.mark.parametrize("broken", BROKEN)
-def test_only_the_broken_row_is_noted(broken: list[float]) -> None:
-    """One prompt that overflows must not take its batch with it."""
-    logits = torch.tensor([SOUND, broken, [OUT, 1.0, 2.0]])
-
-    sampled = sample(logits, many_uniforms(3, n_draws(3)))
-
-    assert likeliest(logits).is_finite.tolist() == [True, False, True]
-    assert sampled.is_finite.tolist() == [True, False, True]
-    assert sampled.tokens.max() < 3
 
 
 EIGHT_LOGITS = torch.tensor([2.0, 1.5, 1.0, 0.5, 0.0, -0.5, -1.0, -2.0])
@@ -204,15 +189,6 @@ FOUR_LOGITS = torch.log(torch.tensor([[0.1, 0.4, 0.2, 0.3]]))
 NO_TOKENS_OF_ONE_ROW = torch.zeros(1, 0, dtype=torch.long)
 
 
-@pytest.mark.parametrize(
-    ("top_p", "kept"),
-    [(0.05, [1]), (0.39, [1]), (0.45, [1, 3]), (0.69, [1, 3]), (0.75, [1, 2, 3])],
-)
-def test_the_token_that_crosses_p_is_kept(top_p: float, kept: list[int]) -> None:
-    """Without it the tokens that are left would have less than p together, or there are none."""
-    assert nucleus(FOUR_LOGITS, top_p).isfinite()[0].nonzero().flatten().tolist() == kept
-
-
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 0.999))
 def test_the_rule_is_that_of_transformers(seed: int, top_p: float) -> None:
     """So that an entrant is sampled as its authors sample it."""
@@ -236,23 +212,6 @@ def test_of_equal_tokens_the_first_are_kept() -> None:
     assert nucleus(torch.zeros(1, 64), 0.1).isfinite()[0].nonzero().flatten().tolist() == [
         *range(7)
     ]
-
-
-def test_a_row_is_filtered_by_itself() -> None:
-    """What it may say must not depend on its neighbours."""
-    scores = 3 * torch.randn(16, 200, generator=torch.Generator().manual_seed(0))
-
-    alone = torch.cat([nucleus(row[None], 0.9) for row in scores])
-
-    assert torch.equal(alone, nucleus(scores, 0.9))
-
-
-def test_what_is_no_distribution_stays_none() -> None:
-    """A broken row must be seen to be broken, not be repaired by leaving the NaN out."""
-    broken = FOUR_LOGITS.clone()
-    broken[0, 2] = math.nan
-
-    assert not nucleus(broken, 0.5).amax(-1).isfinite()
 
 
 Build = Callable[..., Entrant]
@@ -297,11 +256,12 @@ def test_padding_is_not_penalised() -> None:
     assert (found[0, 1:3] != logits()[0, 1:3]).all()
 
 
-def test_broken_logits_are_seen_whatever_the_settings() -> None:
-    """A filter that dropped a NaN would make text of it."""
-    broken = logits()
-    broken[0, 3] = torch.nan
-    noise = RowNoise([1, 2], broken.device)
+@pytest.mark.parametrize("broken", [[0.0, math.nan], [0.0, math.inf], [OUT, OUT]])
+def test_broken_logits_are_seen_in_their_row_whatever_the_settings(broken: list[float]) -> None:
+    """A filter that dropped a NaN would make text of it; other prompts of the batch are sound."""
+    rows = logits()
+    rows[0] = torch.tensor(broken * 4)
+    noise = RowNoise([1, 2], rows.device)
 
     for how in (
         SamplingSettings(),
@@ -309,7 +269,7 @@ def test_broken_logits_are_seen_whatever_the_settings() -> None:
         SamplingSettings(1.0, top_p=0.5),
         SamplingSettings(1.0, top_k=2, min_p=0.1, repetition_penalty=1.5),
     ):
-        assert choose(broken, HISTORY, how, noise).is_finite.tolist() == [False, True]
+        assert choose(rows, HISTORY, how, noise).is_finite.tolist() == [False, True]
 
 
 def as_chosen(owed: list[GenerationTask]) -> list[GenerationTask]:
@@ -338,12 +298,10 @@ SETTINGS = {
 def test_each_setting_reaches_weights_on_this_machine(
     weights: Path, entrant: Build, tasks: Tasks
 ) -> None:
-    """Every one changes what is said, and says the same alone as in a batch."""
+    """Every one changes what is said."""
     said = {}
     for name, chosen in SETTINGS.items():
         one = entrant(folder=weights, temperature=1.5, options=chosen)
-        owed = as_chosen(tasks(one, PROMPTS[:2]))
-        said[name] = texts(owed)
-        assert said[name] == [text for task in owed for text in texts([task])]
+        (said[name],) = texts(as_chosen(tasks(one, PROMPTS[:1])))
 
-    assert len({*map(tuple, said.values())}) == len(said)
+    assert len({*said.values()}) == len(said)
