@@ -24,8 +24,9 @@ from commands.errors import ConfigurationError, DoneWithGaps, counted, shortened
 from commands.importing.battles import BattleFile, BattleImport, bad_rows, unrated_notes
 from commands.importing.battles import import_battles as take_in_battles
 from commands.importing.formats import plain
-from commands.importing.formats.catalogue import FORMATS, BattleFormat, format_of
+from commands.importing.formats.catalogue import FORMATS, format_of
 from commands.importing.formats.files import columns_of, readable_again, records_of
+from commands.importing.formats.rows import BattleFormat
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.importing.ratings import import_ratings
 from commands.importing.responses import (

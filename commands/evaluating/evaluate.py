@@ -16,7 +16,7 @@ from commands.decisions.recorder import EvaluationRecorder
 from commands.entrants.generate import why_stop
 from commands.errors import ConfigurationError, DeferredFailures, NothingReadable
 from commands.evaluating.evaluation import Evaluation, SampleResult, rescored
-from commands.evaluating.rollout import RolloutEvaluation
+from commands.evaluating.rollout import AnswersEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
 from commands.evaluating.tasks import Observed, TaskEvaluation, TaskPart
 from commands.evaluating.user_code import blame_evaluation
@@ -105,6 +105,7 @@ def plan_evaluation(
             judge is to score what is no answer.
         EvaluationFault: The evaluation's own code fails.
     """
+    options = evaluation.decided(options)
     evaluation = evaluation.asked_as(options)
     samples = evaluation.samples(options)
     if scored_by and evaluation.kind != "rollout":
@@ -375,7 +376,7 @@ def missing_requests(
 
 def _request(evaluation: Evaluation, entrant: Entrant, sample: Sample) -> Request | None:
     """Return a sample's request to an endpoint; only rollouts make one."""
-    if entrant.loader != "endpoint" or not isinstance(evaluation, RolloutEvaluation):
+    if entrant.loader != "endpoint" or not isinstance(evaluation, AnswersEvaluation):
         return None
     with blame_evaluation(evaluation.id, f"getting {sample.label}"):
         prompt = evaluation.item(sample.index).prompt

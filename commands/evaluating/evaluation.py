@@ -14,21 +14,20 @@ from commands.entrants.chats import BETWEEN, Chat, ChatForm, after_system, messa
 from commands.errors import ConfigurationError, DeferredFailures, counted
 from commands.evaluating.samples import (
     Inference,
-    NamedItem,
     ObservedSample,
     Sample,
     UnscorableSample,
-    as_recorded,
     find_accumulation_steps,
     intermediates,
     named_items,
     subset,
 )
 from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import Item, Scores, require_boolean, require_reduce, require_text
+from commands.evaluating.values import Scores, require_boolean, require_reduce, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.conversations import Messages
 from ledger.events.evaluations import (
+    EvaluationItem,
     EvaluationKind,
     ItemRegistered,
     Observation,
@@ -93,6 +92,10 @@ class Evaluation(ABC):
         asked._chat_form = options.chat  # noqa: SLF001  # its own
         return asked
 
+    def decided(self, options: EvaluationOptions) -> EvaluationOptions:
+        """Return the options, with those that the evaluation itself decides."""
+        return options
+
     def chat_turns(self, index: int) -> Chat:
         """Return an item's examples and question as turns of a chat."""
         raise NotImplementedError(index)
@@ -144,7 +147,7 @@ class Evaluation(ABC):
         return f"{self.id}[{index}]"
 
     @abstractmethod
-    def item(self, index: int) -> Item:
+    def item(self, index: int) -> EvaluationItem:
         """Return what `get` gives, checked; its digest identifies the item.
 
         Raises:
@@ -212,32 +215,30 @@ class Evaluation(ABC):
             EvaluationFault: The evaluation's code fails, or an item does not fit its kind.
         """
         with blame_evaluation(self.id, "reading its items"):
-            named = named_items(map(self._read_item, range(len(self))))
-            index_of = {each.item: index for index, each in enumerate(named)}
+            named = named_items(self._read_item(index).content for index in range(len(self)))
+            place_of = {item: (index, copy) for index, (item, copy) in enumerate(named)}
             samples = tuple(
-                sample
-                for item in self.drawn([*index_of], options)
-                for sample in self._samples_of(named[index_of[item]], index_of[item], options)
+                Sample(item, number, index, label, copy)
+                for item in self.drawn([*place_of], options)
+                for index, copy in (place_of[item],)
+                for label in (self._checked_label(index),)
+                for number in range(self.n_samples(options))
             )
         if not samples:
             raise ConfigurationError([f"evaluation {self.id!r} has no items"])
         return samples
 
-    def _read_item(self, index: int) -> Item:
+    def _read_item(self, index: int) -> EvaluationItem:
         with blame_evaluation(self.id, f"reading item {index}"):
             return self.item(index)
+
+    def _checked_label(self, index: int) -> str:
+        with blame_evaluation(self.id, f"naming item {index}"):
+            return require_text(self.label(index), f"{type(self).__name__}.label({index}) gives")
 
     def drawn(self, items: Sequence[Digest], options: EvaluationOptions) -> tuple[Digest, ...]:
         """Return the items to observe, in their order."""
         return subset(items, options.length, options.seed)
-
-    def _samples_of(
-        self, named: NamedItem, index: int, options: EvaluationOptions
-    ) -> Iterator[Sample]:
-        with blame_evaluation(self.id, f"naming item {index}"):
-            label = require_text(self.label(index), f"{type(self).__name__}.label({index}) gives")
-        for number in range(self.n_samples(options)):
-            yield Sample(named.item, number, index, label, named.copy)
 
     def observe_all(
         self, inference: Inference, samples: Sequence[Sample], options: EvaluationOptions
@@ -263,7 +264,7 @@ class Evaluation(ABC):
             EvaluationFault: The evaluation's code fails, or gives another item than before.
         """
         with blame_evaluation(self.id, f"getting {sample.label}"):
-            asked = as_recorded(self.item(sample.index))
+            asked = self.item(sample.index)
             event = ItemRegistered(item=sample.item, copy=sample.copy, asked=asked)
             if not event.is_sound:
                 raise ValueError(
@@ -301,7 +302,7 @@ class Evaluation(ABC):
         if isinstance(encoding, str):
             fault = f"encoding is {encoding!r}, no tokenizer; write reduce={encoding!r} by its name"
             raise ConfigurationError([fault])
-        options = EvaluationOptions(**chosen)
+        options = self.decided(EvaluationOptions(**chosen))
         asked = self.asked_as(options)
         samples = asked.samples(options)
         batches = asked.observe_all(inference, samples, options)

@@ -25,9 +25,8 @@ from commands.evaluating.samples import (
 )
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import (
-    ComparisonItem,
     Scores,
-    comparison_item,
+    choices_item,
     reduce_scores,
     require_boolean,
     require_scores,
@@ -37,11 +36,13 @@ from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailu
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (
     Choice,
+    ChoicesItem,
     ChoicesObserved,
     DocumentObserved,
     EvaluationKind,
     Observation,
     PredictionObserved,
+    TextItem,
 )
 from ledger.events.registration import Entrant
 from ledger.identity import Json, digest_of
@@ -95,9 +96,10 @@ class LikelihoodEvaluation(Evaluation):
                 if all(text.key in results for text in texts)
             ]
             if done:
+                read = {sample: waiting.pop(sample) for sample in done}
                 yield tuple(
                     self._result(sample, texts, [results[text.key] for text in texts])
-                    for sample, texts in [(sample, waiting.pop(sample)) for sample in done]
+                    for sample, texts in read.items()
                 )
 
     def _continuations_of(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
@@ -113,11 +115,10 @@ class LikelihoodEvaluation(Evaluation):
         continuations: Sequence[Continuation],
         results: Sequence[ContinuationLikelihood | LikelihoodFailure],
     ) -> SampleResult:
-        likelihoods = []
         for result in results:
             if isinstance(result, LikelihoodFailure):
                 return UnscorableSample(sample, result.reason, result.detail)
-            likelihoods.append(result)
+        likelihoods = [each for each in results if isinstance(each, ContinuationLikelihood)]
         with blame_evaluation(self.id, f"scoring {sample.label}"):
             observation = self.observation_of(sample, likelihoods)
         # samples of one context, or of one text, are not independent
@@ -139,9 +140,10 @@ class TextEvaluation(LikelihoodEvaluation):
     def get(self, index: int) -> str:
         """Return a text."""
 
-    def item(self, index: int) -> str:
+    def item(self, index: int) -> TextItem:
         """Return a text, checked."""
-        return require_text(self.get(index), f"{type(self).__name__}.get({index}) gives")
+        what = f"{type(self).__name__}.get({index}) gives"
+        return TextItem(text=require_text(self.get(index), what))
 
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the text, without a context."""
@@ -149,7 +151,7 @@ class TextEvaluation(LikelihoodEvaluation):
             sample.item,
             entrant,
             "",
-            self.item(sample.index),
+            self.item(sample.index).text,
             rolls=self.rolls,
             bos=self.bos,
             shows_predicted=self.shows_predicted,
@@ -162,10 +164,6 @@ class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
 
     kind: ClassVar[EvaluationKind] = "encoding"
     shows_predicted: ClassVar[bool] = True
-
-    @abstractmethod
-    def clean(self, y_hat: str) -> str:
-        """Return the part of a prediction to compare; it has as many tokens as its text."""
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return the evaluation's name: predictions scored by another evaluation are not shared.
@@ -180,7 +178,7 @@ class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
     ) -> Observation:
         """Return the predicted tokens, and their score."""
         (read,) = likelihoods
-        text = self.item(sample.index)
+        text = self.item(sample.index).text
         cleaned, score = self.score_text(text, read.predicted)
         return PredictionObserved(
             text=text,
@@ -216,7 +214,7 @@ class PerplexityEvaluation(TextEvaluation):
     ) -> Observation:
         """Return the document's log-likelihood, and its length in tokens, bytes and words."""
         (read,) = likelihoods
-        document = self.item(sample.index)
+        document = self.item(sample.index).text
         return DocumentObserved(
             log_likelihood=read.log_likelihood,
             n_tokens=len(read.text_ids),
@@ -265,15 +263,11 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         """
         return correct_flags
 
-    def item(self, index: int) -> ComparisonItem:
-        """Return an item's prefix, its continuations and the index of the correct one, checked."""
-        item = comparison_item(self.get(index), f"{type(self).__name__}.get({index})")
-        return self.in_chat(item, index)
-
-    def in_chat(self, item: ComparisonItem, index: int) -> ComparisonItem:
-        """Return an item with its prefix as it is recorded if a chat template shows it."""
+    def item(self, index: int) -> ChoicesItem:
+        """Return an item, checked; its context as it is recorded if a chat template shows it."""
+        item = choices_item(self.get(index), f"{type(self).__name__}.get({index})")
         messages = self.chat_messages(index)
-        return item._replace(prefix=recorded_text(messages)) if messages else item
+        return replace(item, context=recorded_text(messages)) if messages else item
 
     def chat_turns(self, index: int) -> Chat:
         """Return the prefix as the user's turn."""
@@ -300,17 +294,22 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
 
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the continuations after their prefix, then, for PMI, without it."""
-        prefix, texts, _ = self.item(sample.index)
+        item = self.item(sample.index)
         messages = self.chat_messages(sample.index, entrant.chosen.system)
         conditional = (
             Continuation(
-                f"{sample.item}:{index}", entrant, prefix, text, bos=self.bos, messages=messages
+                f"{sample.item}:{index}",
+                entrant,
+                item.context,
+                text,
+                bos=self.bos,
+                messages=messages,
             )
-            for index, text in enumerate(texts)
+            for index, text in enumerate(item.choices)
         )
         alone = (
             Continuation(f"alone:{digest_of(text)}", entrant, "", text, bos=self.bos)
-            for text in (texts if self.asks_unconditional else ())
+            for text in (item.choices if self.asks_unconditional else ())
         )
         return (*conditional, *alone)
 
@@ -318,10 +317,10 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         self, sample: Sample, likelihoods: Sequence[ContinuationLikelihood]
     ) -> Observation:
         """Return the log-likelihood of each continuation."""
-        _, texts, correct = self.item(sample.index)
-        n_choices = len(texts)
+        item = self.item(sample.index)
+        n_choices = len(item.choices)
         conditional = likelihoods[:n_choices]
-        alone: Sequence[float | None] = [each.log_likelihood for each in likelihoods[n_choices:]]
+        alone = [each.log_likelihood for each in likelihoods[n_choices:]]
         choices = (
             Choice(
                 log_likelihood=each.log_likelihood,
@@ -329,15 +328,13 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
                 n_bytes=len(text.encode()),
                 n_chars=len(text),
                 is_greedy=each.predicted_ids == each.text_ids,
-                unconditional=unconditional,
+                unconditional=alone[n] if alone else None,
             )
-            for text, each, unconditional in zip(
-                texts, conditional, alone or [None] * n_choices, strict=True
-            )
+            for n, (text, each) in enumerate(zip(item.choices, conditional, strict=True))
         )
         return ChoicesObserved(
             choices=tuple(choices),
-            correct=correct,
+            correct=item.correct,
             n_context_tokens=max(len(each.context_ids) for each in conditional),
             is_truncated=any(each.is_truncated for each in conditional),
         )

@@ -19,7 +19,6 @@ from commands.evaluating.registry import (
     EvaluationSources,
     Readers,
     table_evaluations,
-    unnamed_evaluations,
 )
 from commands.evaluating.samples import Inference
 from commands.ports import Console
@@ -112,7 +111,7 @@ def plan_alone(
     tables = [
         EvaluationSection(id=_id_of(each), uses=each, **options.model_dump()) for each in uses
     ]
-    made = [each for table in tables for each in unnamed_evaluations(table, sources)]
+    made = [each for table in tables for each in table_evaluations(table, sources, is_named=False)]
     names = [each.id for each in made]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigurationError([f"several evaluations are called {', '.join(twice)}"])

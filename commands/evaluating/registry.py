@@ -18,13 +18,7 @@ from commands.evaluating.shipped.items import ListedEvaluation
 from commands.evaluating.shipped.layouts import ChoicesLayout, RolloutLayout
 from commands.evaluating.shipped.synthetic import Composition, Copying
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
-from commands.evaluating.tasks import (
-    NamedEvaluation,
-    ReadTasks,
-    TaskParameters,
-    UnknownTask,
-    task_evaluations,
-)
+from commands.evaluating.tasks import ReadTasks, TaskParameters, UnknownTask, task_evaluations
 from commands.evaluating.user_code import blame_evaluation, class_in_file, class_in_module
 from commands.importing.bank import OpenDataset
 from commands.importing.formats.files import OpenParquet
@@ -75,60 +69,45 @@ class EvaluationSources(NamedTuple):
 
 
 def table_evaluations(
-    section: EvaluationSection, sources: EvaluationSources
+    section: EvaluationSection, sources: EvaluationSources, *, is_named: bool = True
 ) -> tuple[Evaluation, ...]:
     """Make the evaluations that a table describes; its id is their name, or how it begins.
 
     There are several if the items have subjects, or if a group of lm-evaluation-harness is used.
-
-    Raises:
-        ConfigurationError: As `unnamed_evaluations`.
-        EvaluationFault: The evaluation's code fails.
-    """
-    return _called(_made(section, sources), section.id)
-
-
-def unnamed_evaluations(
-    section: EvaluationSection, sources: EvaluationSources
-) -> tuple[Evaluation, ...]:
-    """Make the evaluations that a table describes, under the name of the class or task.
-
-    The constructor gets the table's parameters and, if it has parameters of these names, the
-    sources.
+    Where the table is not named by a person, a class's own name takes the place of the id. The
+    constructor gets the table's parameters and, if it has parameters of these names, the sources.
 
     Raises:
         ConfigurationError: No evaluation has the name, the class is not an evaluation, it rejects
             the parameters, or a file is missing or wrong.
         EvaluationFault: The evaluation's code fails.
     """
-    made = _made(section, sources)
-    is_task = made[-1].evaluation.task is not None
-    return _called(made, section.id if is_task else made[0].evaluation.id)
-
-
-def _called(made: Sequence[NamedEvaluation], name: str) -> tuple[Evaluation, ...]:
-    return tuple(
-        each.evaluation.called(f"{name}.{each.suffix}" if each.suffix else name) for each in made
-    )
-
-
-def _made(section: EvaluationSection, sources: EvaluationSources) -> Sequence[NamedEvaluation]:
     with blame_evaluation(section.id, f"using {section.uses!r}"), _told_parameters(section):
-        found = None if _is_task_file(section.uses) else _find(section, sources.folder)
-        if found is None:
-            return _tasks(section, sources)
-        whole = _make(_class_of(section, found), section, sources.offered)
-        if not isinstance(whole, ListedEvaluation):
-            return [NamedEvaluation("", whole)]
-        parts = whole.called(section.id).parts().items()
-        return [NamedEvaluation("", whole), *(NamedEvaluation(*part) for part in parts)]
+        made = _made(section, sources)
+        is_task = made[-1][1].task is not None
+        name = section.id if is_named or is_task else made[0][1].id
+        return tuple(each.called(f"{name}.{suffix}" if suffix else name) for suffix, each in made)
+
+
+def _made(
+    section: EvaluationSection, sources: EvaluationSources
+) -> Sequence[tuple[str, Evaluation]]:
+    """Make the evaluations, each with what follows their name."""
+    found = None if _is_task_file(section.uses) else _find(section, sources.folder)
+    if found is None:
+        return _tasks(section, sources)
+    whole = _make(_class_of(section, found), section, sources.offered)
+    parts = whole.called(section.id).parts() if isinstance(whole, ListedEvaluation) else {}
+    return [("", whole), *parts.items()]
 
 
 def _is_task_file(uses: str) -> bool:
     return Path(uses).suffix in {".yaml", ".yml"}
 
 
-def _tasks(section: EvaluationSection, sources: EvaluationSources) -> Sequence[NamedEvaluation]:
+def _tasks(
+    section: EvaluationSection, sources: EvaluationSources
+) -> Sequence[tuple[str, Evaluation]]:
     """Return the evaluations of a task, group or tag of lm-evaluation-harness, or of a file.
 
     Raises:

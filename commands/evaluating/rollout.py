@@ -1,4 +1,8 @@
-"""Evaluations of generated answers, and the scoring that they share with encoding evaluations."""
+"""Evaluations of generated answers, and the scoring that they share with encoding evaluations.
+
+`AnswersEvaluation` generates answers and leaves open how they are scored, `ScoredEvaluation` scores
+texts, `RolloutEvaluation` does both.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +23,14 @@ from commands.evaluating.samples import (
 )
 from commands.evaluating.user_code import blame_evaluation, code_digest
 from commands.evaluating.values import (
-    RolloutItem,
     Scores,
+    prompt_item,
     reduce_scores,
     require_boolean,
-    require_length,
+    require_integer,
     require_scores,
     require_text,
     require_texts,
-    rollout_item,
 )
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from commands.settings.sections import EvaluationOptions, Reduce
@@ -37,6 +40,7 @@ from ledger.events.evaluations import (
     EvaluationKind,
     Observation,
     PredictionObserved,
+    PromptItem,
     UnscorableReason,
 )
 from ledger.events.registration import Entrant
@@ -53,7 +57,7 @@ class ScoredEvaluation(Evaluation):
 
     @abstractmethod
     def clean(self, y_hat: str) -> str:
-        """Return the part of a text to compare."""
+        """Return the part to compare: of an answer, or of all tokens that were predicted."""
 
     def check(self, expected: str, cleaned: str, /) -> bool:
         """Return whether a cleaned text is right.
@@ -93,12 +97,7 @@ class ScoredEvaluation(Evaluation):
         return digest_of([code_digest(type(self), __package__), repr(plain)])
 
     def score_text(self, expected: str, text: str) -> tuple[str, float | None]:
-        """Clean and check a text; a score that needs all texts is left to `score_together`.
-
-        Raises:
-            TypeError: `clean` does not return a text, or `check` neither True nor False.
-            ValueError: UTF-8 cannot encode the cleaned text.
-        """
+        """Clean and check a text; a score that needs all texts is left to `score_together`."""
         kind = type(self)
         cleaned = require_text(self.clean(text), f"{kind.__name__}.clean gives")
         if kind.score is not ScoredEvaluation.score:
@@ -107,12 +106,7 @@ class ScoredEvaluation(Evaluation):
         return cleaned, float(is_right)
 
     def score_together(self, observations: Sequence[Observation]) -> Sequence[Observation]:
-        """Return observations with scores, by one call of `score`, if the class defines it.
-
-        Raises:
-            TypeError: `score` does not return numbers.
-            ValueError: It does not return one finite number for each.
-        """
+        """Return observations with scores, by one call of `score`, if the class defines it."""
         left = [each for each in observations if isinstance(each, ScoredObservation)]
         left = [each for each in left if each.score is None]
         if not left:
@@ -168,8 +162,8 @@ class _Rollout(NamedTuple):
     task: GenerationTask
 
 
-class RolloutEvaluation(ScoredEvaluation):
-    """Base of evaluations that let an entrant answer prompts and compare with expected answers."""
+class AnswersEvaluation(Evaluation):
+    """Base of evaluations that let an entrant answer prompts."""
 
     kind: ClassVar[EvaluationKind] = "rollout"
     is_chat: bool = True  # show prompts as a user's turn; False: as plain text
@@ -180,18 +174,18 @@ class RolloutEvaluation(ScoredEvaluation):
         """Return an item's prompt and the expected answer."""
 
     @abstractmethod
-    def clean(self, y_hat: str) -> str:
-        """Return the part of an answer to compare; it has no prompt and no special tokens."""
-
-    @abstractmethod
     def max_new_tokens(self, inference: Inference) -> int:
         """Return the largest length of an answer, in tokens."""
 
-    def item(self, index: int) -> RolloutItem:
+    def score_text(self, expected: str, text: str) -> tuple[str, float | None]:  # noqa: ARG002  # scored ones use it
+        """Return what counts of an answer, and its score; None: it is scored later."""
+        return text, None
+
+    def item(self, index: int) -> PromptItem:
         """Return an item's prompt and the expected answer, checked."""
-        item = rollout_item(self.get(index), f"{type(self).__name__}.get({index})")
+        item = prompt_item(self.get(index), f"{type(self).__name__}.get({index})")
         messages = self.chat_messages(index)
-        return item._replace(prompt=recorded_text(messages)) if messages else item
+        return replace(item, prompt=recorded_text(messages)) if messages else item
 
     def chat_turns(self, index: int) -> Chat:
         """Return a prompt as the user's turn."""
@@ -208,14 +202,11 @@ class RolloutEvaluation(ScoredEvaluation):
         return options.samples_per_prompt
 
     def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:
-        """Return the entrant with the temperature and answer length that the evaluation sets.
-
-        Raises:
-            TypeError: `max_new_tokens` does not return an integer.
-            ValueError: It is below 1.
-        """
+        """Return the entrant with the temperature and answer length that the evaluation sets."""
         what = f"{type(self).__name__}.max_new_tokens gives"
-        n_new = require_length(self.max_new_tokens(inference), what)
+        n_new = require_integer(self.max_new_tokens(inference), what)
+        if n_new < 1:
+            raise ValueError(f"{what} {n_new}; it must be at least 1")
         return replace(
             inference.entrant,
             temperature=options.temperature or None,
@@ -224,12 +215,7 @@ class RolloutEvaluation(ScoredEvaluation):
         )
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
-        """Return how prompts are shown, how answers are sampled, and the name of the evaluation.
-
-        Raises:
-            TypeError: `stop` is not a sequence of texts.
-            ValueError: One of its texts is empty.
-        """
+        """Return how prompts are shown, how answers are sampled, and the name of the evaluation."""
         sampling: Mapping[str, Json] = {"seed": options.seed, "top_p": options.top_p}
         is_seeded = self.configured(inference, options).is_seeded
         return {
@@ -279,17 +265,17 @@ class RolloutEvaluation(ScoredEvaluation):
         self, entrant: Entrant, sample: Sample, how: GenerationOptions, seed: int
     ) -> _Rollout:
         with blame_evaluation(self.id, f"getting {sample.label}"):
-            prompt, expected = self.item(sample.index)
+            item = self.item(sample.index)
             messages = self.chat_messages(sample.index, entrant.chosen.system)
         task = GenerationTask(
             response_key=digest_of([self.id, entrant.digest, sample.item, sample.number]),
             entrant=entrant,
-            prompt_text=prompt,
+            prompt_text=item.prompt,
             seed=sample_seed(seed, sample),
             options=how,
             messages=messages if len(messages) > 1 else (),  # one alone is the prompt's text
         )
-        return _Rollout(sample, expected, task)
+        return _Rollout(sample, item.expected, task)
 
     def _stop(self) -> tuple[str, ...]:
         stop = require_texts(self.stop, f"{type(self).__name__}.stop is")
@@ -319,3 +305,7 @@ class RolloutEvaluation(ScoredEvaluation):
         )
         row = TokenRow(result.prompt_ids, result.generated_ids)
         return ObservedSample(sample, digest_of(task.prompt_text), answer, (row,))
+
+
+class RolloutEvaluation(ScoredEvaluation, AnswersEvaluation):
+    """Base of evaluations that let an entrant answer prompts and compare with expected answers."""

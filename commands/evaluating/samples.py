@@ -1,25 +1,17 @@
 """Samples of an evaluation: who runs them, how they are named and drawn, and their results."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commands.errors import ConfigurationError
-from commands.evaluating.values import ComparisonItem, Item, RolloutItem
 from commands.ports import Billing, Generator, LikelihoodModel
-from ledger.events.evaluations import (
-    ChoicesItem,
-    EvaluationItem,
-    Observation,
-    PromptItem,
-    TextItem,
-    UnscorableReason,
-    item_digest,
-)
+from ledger.events.evaluations import Observation, UnscorableReason, item_digest
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json, digest_of
 
@@ -94,37 +86,15 @@ class UnscorableSample(NamedTuple):
     detail: str
 
 
-class NamedItem(NamedTuple):
-    """An item's identity, and which of the items of its content it is."""
-
-    item: Digest
-    copy: int  # 1, 2 ...
-
-
-def named_items(contents: Iterable[Json]) -> tuple[NamedItem, ...]:
-    """Identify items by their content; a content that occurs twice makes two items."""
-    n_seen: dict[Digest, int] = {}
+def named_items(contents: Iterable[Json]) -> tuple[tuple[Digest, int], ...]:
+    """Identify items by content, each with its number, 1, 2 ..., among those of one content."""
+    n_seen: Counter[Digest] = Counter()
     named = []
     for content in contents:
         digest = item_digest(content, 1)
-        copy = n_seen[digest] = n_seen.get(digest, 0) + 1
-        named.append(NamedItem(digest if copy == 1 else item_digest(content, copy), copy))
+        n_seen[digest] += 1
+        named.append((item_digest(content, n_seen[digest]), n_seen[digest]))
     return tuple(named)
-
-
-def as_recorded(item: Item) -> EvaluationItem:
-    """Return an item as the ledger holds it."""
-    match item:
-        case RolloutItem():
-            return PromptItem(prompt=item.prompt, expected=item.expected)
-        case ComparisonItem():
-            return ChoicesItem(
-                context=item.prefix, choices=item.continuations, correct=item.correct
-            )
-        case str():
-            return TextItem(text=item)
-        case _:
-            assert_never(item)
 
 
 def subset(items: Sequence[Digest], size: int | None, seed: int) -> tuple[Digest, ...]:
@@ -160,31 +130,22 @@ class Intermediates(NamedTuple):
 def intermediates(samples: Sequence[Sequence[TokenRow]]) -> list[Intermediates]:
     """Return each sample's tokens, padded to the longest row; a sample may have no rows."""
     lengths = [len(row.context_ids) + len(row.action_ids) for rows in samples for row in rows]
-    width = max(lengths, default=0)
-    return [_padded(rows, width) for rows in samples]
+    column = np.arange(max(lengths, default=0))
+    return [_padded(rows, column) for rows in samples]
 
 
-def _padded(rows: Sequence[TokenRow], width: int) -> Intermediates:
-    ids = np.zeros((len(rows), width), dtype=np.int64)
-    column = np.arange(width)
-    start = np.array([len(row.context_ids) for row in rows], dtype=np.int64)[:, None]
-    end = start + np.array([len(row.action_ids) for row in rows], dtype=np.int64)[:, None]
-    for line, row in zip(ids, rows, strict=True):
-        tokens = row.context_ids + row.action_ids
-        line[: len(tokens)] = tokens
+def _padded(rows: Sequence[TokenRow], column: NDArray[np.int64]) -> Intermediates:
+    ids = np.zeros((len(rows), len(column)), dtype=np.int64)
+    n_context, n_action = np.array([[*map(len, row)] for row in rows], int).reshape(-1, 2).T
+    start, end = n_context[:, None], (n_context + n_action)[:, None]
+    for line, (context, action) in zip(ids, rows, strict=True):
+        line[: len(context) + len(action)] = context + action
     return Intermediates(ids, (column >= start) & (column < end), column < end)
-
-
-class AccumulationSteps(NamedTuple):
-    """How a data set is split: rows per batch on each device, and number of batches."""
-
-    batch_size: int | None
-    n_steps: int | None
 
 
 def find_accumulation_steps(
     dataset_size: int, max_batch_size: int, dp_replicate: int
-) -> AccumulationSteps:
+) -> tuple[int, int] | tuple[None, None]:
     """Return the largest batch size that splits a data set without a remainder.
 
     Args:
@@ -198,5 +159,5 @@ def find_accumulation_steps(
     """
     for batch_size in range(max_batch_size, 0, -1):
         if dataset_size % (batch_size * dp_replicate) == 0:
-            return AccumulationSteps(batch_size, dataset_size // (batch_size * dp_replicate))
-    return AccumulationSteps(None, None)
+            return batch_size, dataset_size // (batch_size * dp_replicate)
+    return None, None

@@ -9,29 +9,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import groupby
 from pathlib import Path
-from typing import ClassVar, Final, Literal, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
-from commands.entrants.chats import ChatForm, after_system
+from commands.entrants.chats import ChatForm, after_system, recorded_text
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluation import Evaluation, SampleResult
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation, PerplexityEvaluation
-from commands.evaluating.rollout import RolloutEvaluation
+from commands.evaluating.rollout import AnswersEvaluation
 from commands.evaluating.samples import Inference, Sample
-from commands.evaluating.values import ComparisonItem, Item, Scores, reduce_scores
+from commands.evaluating.values import Scores, reduce_scores
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.conversations import Messages
 from ledger.events.evaluations import (
     AnswerObserved,
+    ChoicesItem,
     ChoicesObserved,
     DocumentObserved,
+    EvaluationItem,
     EvaluationKind,
     Observation,
+    PromptItem,
     SampleScore,
     TaskReference,
     TaskResults,
+    TextItem,
 )
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json
@@ -138,62 +142,85 @@ class UnknownTask(ConfigurationError):
     """lm-evaluation-harness has no task, group or tag of a name."""
 
 
-class TaskEvaluation(Evaluation):
-    """Base of evaluations whose metrics lm-evaluation-harness computes."""
+class _TaskItem(NamedTuple):
+    """An item of a part: requests of one document behind one context."""
 
-    task: TaskReference
-    loaded: LoadedTasks
-    scored_name: str  # of the task or group that its completion scores; empty: another does
-
-    @property
-    def members(self) -> tuple["TaskPart", ...]:
-        """The evaluations whose answers it scores."""
-        raise NotImplementedError
-
-    @property
-    def scorer(self) -> Digest:
-        """Digest of the version of lm-evaluation-harness, and of the task."""
-        return self.task.content_digest
-
-    def outcome(
-        self, observed: Mapping["TaskPart", "Observed"]
-    ) -> tuple[tuple[SampleScore, ...], TaskResults] | None:
-        """Return the scores and results of its members' observations, to be recorded at the end.
-
-        None: another evaluation scores them.
-        """
-        if not self.scored_name:
-            return None
-        answers: dict[str, dict[int, dict[RequestKind, dict[int, Sequence[Response]]]]] = {}
-        for member, seen in observed.items():
-            of_task = answers.setdefault(member.task_name, {})
-            for document, kind, place, tries in member.responses(seen):
-                of_task.setdefault(document, {}).setdefault(kind, {})[place] = tries
-        scores = self.loaded.scores(self.scored_name, answers)
-        return (*self.answer_scores(scores.answers, observed),), scores.results
-
-    def answer_scores(
-        self, scores: Mapping[int, AnswerScore], observed: Mapping["TaskPart", "Observed"]
-    ) -> Iterator[SampleScore]:
-        """Yield the scores of its own samples that were generated answers."""
-        del scores, observed
-        yield from ()
+    document: int
+    place: int  # of its first request among the document's requests of the kind
+    messages: Messages
+    asked: EvaluationItem
 
 
 Observed: TypeAlias = Mapping[Sample, Observation]
 """A plan's samples that have an observation."""
 
 
-class _TaskItem(NamedTuple):
-    """An item of a part: requests of one document behind one context."""
+class TaskEvaluation(Evaluation):
+    """Base of evaluations whose metrics lm-evaluation-harness computes."""
 
-    document: int
-    place: int  # of its first request among the document's requests of the kind
-    context: str
-    messages: Messages
-    texts: tuple[str, ...]
-    expected: str
-    correct: int
+    task: TaskReference
+    items: Sequence[_TaskItem] = ()
+    is_scored = True  # False: another evaluation scores it
+
+    def __init__(self, loaded: LoadedTasks, task: TaskReference) -> None:
+        """Take what was loaded, and the task or group."""
+        self.loaded, self.task = loaded, task
+
+    @property
+    def name(self) -> str:
+        """The task's or the group's."""
+        return self.task.name
+
+    @property
+    def members(self) -> Sequence["TaskEvaluation"]:
+        """The evaluations whose answers it scores: itself."""
+        return (self,)
+
+    @property
+    def scorer(self) -> Digest:
+        """Digest of the version of lm-evaluation-harness, and of the task."""
+        return self.task.content_digest
+
+    def __len__(self) -> int:
+        """Count the items."""
+        return len(self.items)
+
+    def item(self, index: int) -> Any:  # noqa: ANN401  # of each kind its own
+        """Return an item; a chat is recorded in place of its context."""
+        return self.items[index].asked
+
+    def outcome(
+        self, observed: Mapping["TaskPart", Observed]
+    ) -> tuple[tuple[SampleScore, ...], TaskResults] | None:
+        """Return the scores and results of its members' observations, to be recorded at the end.
+
+        None: another evaluation scores them.
+        """
+        if not self.is_scored:
+            return None
+        answers: dict[str, dict[int, dict[RequestKind, dict[int, Sequence[Response]]]]] = {}
+        for member, seen in observed.items():
+            of_task = answers.setdefault(member.name, {})
+            for document, place, tries in member.responses(seen):
+                of_kinds = of_task.setdefault(document, {})
+                of_kinds.setdefault(member.request_kind, {})[place] = tries
+        scores = self.loaded.scores(self.name, answers)
+        own = next((seen for member, seen in observed.items() if member is self), {})
+        return (*self._answer_scores(own, scores.answers),), scores.results
+
+    def _answer_scores(
+        self, own: Observed, scores: Mapping[int, AnswerScore]
+    ) -> Iterator[SampleScore]:
+        """Yield the scores of its own samples that were generated answers."""
+        for sample, observation in own.items():
+            score = scores.get(self.items[sample.index].document)
+            if score and isinstance(observation, AnswerObserved):
+                yield SampleScore(
+                    item=sample.item,
+                    sample=sample.number,
+                    cleaned=score.cleaned,
+                    score=score.score,
+                )
 
 
 _Part: TypeAlias = tuple[RequestKind, Decoding | None]
@@ -203,27 +230,19 @@ class TaskPart(TaskEvaluation):
     """The requests of a task that are alike: all of most tasks."""
 
     request_kind: ClassVar[RequestKind]
-    items: Sequence[_TaskItem] = ()
 
     def __init__(
         self, loaded: LoadedTasks, task: str, decoding: Decoding | None, *, bos: bool
     ) -> None:
         """Take the task's name, and how its answers are generated."""
-        self.loaded, self.task_name, self.decoding, self.bos = loaded, task, decoding, bos
-        self.scored_name = task
-        known = loaded.tasks[task]
-        self.task, self.between = known.reference, known.between
+        self.known = loaded.tasks[task]
+        super().__init__(loaded, self.known.reference)
+        self.decoding, self.bos, self.between = decoding, bos, self.known.between
         self._asked_by: tuple[ChatForm, int | None] | None = None
 
-    @property
-    def name(self) -> str:
-        """The task's."""
-        return self.task_name
-
-    @property
-    def members(self) -> tuple["TaskPart", ...]:
-        """Itself."""
-        return (self,)
+    def get(self, index: int) -> Any:  # noqa: ANN401  # of each kind its own
+        """Return an item."""
+        return self.item(index)
 
     def asked_as(self, options: EvaluationOptions) -> Self:
         """Return the evaluation with its first questions asked as the options say."""
@@ -233,64 +252,39 @@ class TaskPart(TaskEvaluation):
             return self
         asked = copy(self)
         asked._asked_by, asked._chat_form = (form, options.length), form  # noqa: SLF001  # its own
-        documents = self.loaded.documents(self.task_name, form, options.length)
+        documents = self.loaded.documents(self.name, form, options.length)
         asked.items = _items_of(documents)[self.request_kind, self.decoding]
         return asked
-
-    def __len__(self) -> int:
-        """Count the items."""
-        return len(self.items)
 
     @property
     def n_available(self) -> int:
         """Count the items of all documents, of which fewer may be asked."""
         n_asked = len({each.document for each in self.items})
-        n_documents = self.loaded.tasks[self.task_name].n_documents
-        return max(len(self.items), len(self.items) * n_documents // max(1, n_asked))
+        return max(len(self.items), len(self.items) * self.known.n_documents // max(1, n_asked))
 
     def label(self, index: int) -> str:
         """Return the document's number in the task, and the first request's place."""
         asked = self.items[index]
-        return f"{self.task_name}[{asked.document}]{f'.{asked.place}' if asked.place else ''}"
+        return f"{self.name}[{asked.document}]{f'.{asked.place}' if asked.place else ''}"
 
     def drawn(self, items: Sequence[Digest], options: EvaluationOptions) -> tuple[Digest, ...]:  # noqa: ARG002  # as others
         """Return all items: lm-evaluation-harness takes the first documents."""
         return tuple(items)
-
-    def samples(self, options: EvaluationOptions) -> tuple[Sample, ...]:
-        """Return the samples to observe."""
-        return Evaluation.samples(self, options)
 
     def chat_messages(self, index: int, system: str | None = None) -> Messages:
         """Return what a chat template is to show for an item."""
         messages = self.items[index].messages
         return after_system(system, messages, self.between) if messages else ()
 
-    def responses(
-        self, observed: Observed
-    ) -> Iterator[tuple[int, RequestKind, int, Sequence[Response]]]:
-        """Yield the document, kind, place and tries of each request that was answered."""
+    def responses(self, observed: Observed) -> Iterator[tuple[int, int, Sequence[Response]]]:
+        """Yield the document, place and tries of each request that was answered."""
         tries: dict[int, list[Observation]] = defaultdict(list)
         for sample, observation in observed.items():
             tries[sample.index].append(observation)
         for index, observations in tries.items():
             asked = self.items[index]
             for n, responses in enumerate(zip(*map(_responses_of, observations), strict=True)):
-                yield asked.document, self.request_kind, asked.place + n, responses
-
-    def answer_scores(
-        self, scores: Mapping[int, AnswerScore], observed: Mapping["TaskPart", Observed]
-    ) -> Iterator[SampleScore]:
-        """Yield the scores of generated answers."""
-        for sample, observation in observed[self].items():
-            score = scores.get(self.items[sample.index].document)
-            if score and isinstance(observation, AnswerObserved):
-                yield SampleScore(
-                    item=sample.item,
-                    sample=sample.number,
-                    cleaned=score.cleaned,
-                    score=score.score,
-                )
+                yield asked.document, asked.place + n, responses
 
     def score_of(
         self, seen: Mapping[Sample, Observation], samples: Sequence[Sample], reduce: Reduce
@@ -329,17 +323,19 @@ def _items_of(documents: Sequence[TaskDocument]) -> Mapping[_Part, Sequence[_Tas
             texts = tuple(request.text for request in group)
             correct = document.correct
             is_choice = len(texts) > 1 and correct is not None and correct < len(texts)
+            shown = recorded_text(messages) if messages else context
             for together in [texts] if is_choice else [(text,) for text in texts]:
+                asked: EvaluationItem
+                match kind:
+                    case "loglikelihood":
+                        right = correct if is_choice and correct else 0
+                        asked = ChoicesItem(context=shown, choices=together, correct=right)
+                    case "loglikelihood_rolling":
+                        asked = TextItem(text=together[0])
+                    case "generate_until":
+                        asked = PromptItem(prompt=shown, expected=document.expected)
                 items[kind, decoding].append(
-                    _TaskItem(
-                        document.number,
-                        places[kind],
-                        context,
-                        messages,
-                        together,
-                        document.expected,
-                        correct if is_choice and correct else 0,
-                    )
+                    _TaskItem(document.number, places[kind], messages, asked)
                 )
                 places[kind] += len(together)
     return items
@@ -354,53 +350,19 @@ class TaskChoices(TaskPart, PerplexityComparisonEvaluation):
 
     request_kind: ClassVar[RequestKind] = "loglikelihood"
 
-    def get(self, index: int) -> tuple[str, Sequence[str], int]:
-        """Return a context, the texts behind it, and the index of the correct one."""
-        asked = self.items[index]
-        return asked.context, asked.texts, asked.correct
-
-    def item(self, index: int) -> ComparisonItem:
-        """Return the same; other comparisons need two texts at least."""
-        return self.in_chat(ComparisonItem(*self.get(index)), index)  # type: ignore[arg-type]
-
 
 class TaskDocuments(TaskPart, PerplexityEvaluation):
     """Whole documents."""
 
     request_kind: ClassVar[RequestKind] = "loglikelihood_rolling"
 
-    def get(self, index: int) -> str:
-        """Return a document."""
-        return self.items[index].texts[0]
 
-
-class TaskAnswers(TaskPart, RolloutEvaluation):
+class TaskAnswers(TaskPart, AnswersEvaluation):
     """Generated answers, which are scored when all are there."""
 
     request_kind: ClassVar[RequestKind] = "generate_until"
     is_chat = False
     decoding: Decoding
-
-    def get(self, index: int) -> tuple[str, str]:
-        """Return a prompt and what is expected."""
-        asked = self.items[index]
-        return asked.context, asked.expected
-
-    def clean(self, y_hat: str) -> str:
-        """Return an answer: the task's filters need all."""
-        return y_hat
-
-    def score_text(self, expected: str, text: str) -> tuple[str, float | None]:  # noqa: ARG002  # as others
-        """Return an answer without a score."""
-        return text, None
-
-    def rescore(self, observation: Observation) -> Observation:
-        """Return what is recorded: lm-evaluation-harness scores all answers together."""
-        return observation
-
-    def score_together(self, observations: Sequence[Observation]) -> Sequence[Observation]:
-        """Return what is recorded."""
-        return observations
 
     @property
     def stop(self) -> tuple[str, ...]:  # type: ignore[override]  # a class attribute there
@@ -411,31 +373,20 @@ class TaskAnswers(TaskPart, RolloutEvaluation):
         """Return the largest length of an answer, in tokens."""
         return self.decoding.max_new_tokens
 
-    def n_samples(self, options: EvaluationOptions) -> int:
-        """Return the number of answers per prompt: the task's, if it is larger."""
-        return max(options.samples_per_prompt, self.loaded.tasks[self.task_name].n_repeats)
-
-    def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:
-        """Return the entrant with the task's decoding."""
-        return super().configured(inference, self._sampled(options))
+    def decided(self, options: EvaluationOptions) -> EvaluationOptions:
+        """Return how often and how answers are drawn: as the task says, if it draws any."""
+        n_samples = max(options.samples_per_prompt, self.known.n_repeats)
+        drawn = {"temperature": self.decoding.temperature, "top_p": self.decoding.top_p}
+        how = drawn if self.decoding.temperature else {}
+        return options.model_copy(update={"samples_per_prompt": n_samples, **how})
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return the settings without a name: tasks share answers."""
-        found = super().settings(inference, self._sampled(options))
-        return {**found, "scored_by": "lm-eval"}
+        return {**super().settings(inference, options), "scored_by": "lm-eval"}
 
-    def observe(
-        self, inference: Inference, samples: Sequence[Sample], options: EvaluationOptions
-    ) -> Iterator[tuple[SampleResult, ...]]:
-        """Generate answers."""
-        return super().observe(inference, samples, self._sampled(options))
-
-    def _sampled(self, options: EvaluationOptions) -> EvaluationOptions:
-        """Return how answers are drawn: as the task says, if it draws any."""
-        if not self.decoding.temperature:
-            return options
-        drawn = {"temperature": self.decoding.temperature, "top_p": self.decoding.top_p}
-        return options.model_copy(update=drawn)
+    def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
+        """Return NaN: an answer alone has no score."""
+        return reduce_scores([float("nan")] * len(observations), reduce)
 
 
 class TaskWhole(TaskEvaluation):
@@ -443,34 +394,19 @@ class TaskWhole(TaskEvaluation):
 
     kind: ClassVar[EvaluationKind] = "comparison"
 
-    def __init__(
-        self, loaded: LoadedTasks, name: str, task: TaskReference, parts: Sequence[TaskPart]
-    ) -> None:
+    def __init__(self, loaded: LoadedTasks, task: TaskReference, parts: Sequence[TaskPart]) -> None:
         """Take the parts whose answers are scored together."""
-        self.loaded, self.scored_name, self.task = loaded, name, task
+        super().__init__(loaded, task)
         self._parts = tuple(parts)
 
     @property
-    def name(self) -> str:
-        """The group's, or the task's."""
-        return self.scored_name
-
-    @property
-    def members(self) -> tuple[TaskPart, ...]:
+    def members(self) -> Sequence[TaskEvaluation]:
         """The parts."""
         return self._parts
 
     def asked_as(self, options: EvaluationOptions) -> Self:  # noqa: ARG002  # its parts are asked
         """Return itself."""
         return self
-
-    def __len__(self) -> int:
-        """Count no items."""
-        return 0
-
-    def item(self, index: int) -> Item:
-        """Raise: there is none."""
-        raise IndexError(index)
 
     def samples(self, options: EvaluationOptions) -> tuple[Sample, ...]:  # noqa: ARG002  # as others
         """Return none."""
@@ -486,8 +422,10 @@ class TaskWhole(TaskEvaluation):
         Raises:
             ConfigurationError: The entrant does not support one of them.
         """
-        of_parts = {part.id: dict(part.settings(inference, options)) for part in self._parts}
-        return {"parts": of_parts}
+        parts = {
+            part.id: dict(part.settings(inference, part.decided(options))) for part in self._parts
+        }
+        return {"parts": parts}
 
     def observe(
         self, inference: Inference, samples: Sequence[Sample], options: EvaluationOptions
@@ -501,19 +439,13 @@ class TaskWhole(TaskEvaluation):
         return reduce_scores([], reduce)
 
 
-class NamedEvaluation(NamedTuple):
-    """An evaluation of a table, and what follows the table's name; empty: nothing."""
-
-    suffix: str
-    evaluation: Evaluation
-
-
 def task_evaluations(
     loaded: LoadedTasks, parameters: TaskParameters, options: EvaluationOptions
-) -> Iterator[NamedEvaluation]:
+) -> Iterator[tuple[str, Evaluation]]:
     """Yield the evaluations of loaded tasks, and after them those of their groups.
 
     A task has one; one whose requests are of several kinds has one for each, and one of them all.
+    Before each stands what follows the name of its table, if anything does.
     """
     parts: dict[str, list[TaskPart]] = {}
     for task, known in loaded.tasks.items():
@@ -524,17 +456,16 @@ def task_evaluations(
             for kind, decoding in _items_of(documents)
         ]
         if len(made) == 1:
-            yield NamedEvaluation(suffix, made[0])
+            yield suffix, made[0]
             continue
         for n, part in enumerate(made, start=1):
-            part.scored_name = ""
+            part.is_scored = False
             name = f"{part.request_kind}.{n}"
-            yield NamedEvaluation(f"{suffix}.{name}" if suffix else name, part)
-        yield NamedEvaluation(suffix, TaskWhole(loaded, task, known.reference, made))
+            yield f"{suffix}.{name}" if suffix else name, part
+        yield suffix, TaskWhole(loaded, known.reference, made)
     for group, (reference, names) in loaded.groups.items():
         members = [part for name in names for part in parts[name]]
-        suffix = "" if group == loaded.whole else group
-        yield NamedEvaluation(suffix, TaskWhole(loaded, group, reference, members))
+        yield "" if group == loaded.whole else group, TaskWhole(loaded, reference, members)
 
 
 _KINDS: Final[Mapping[RequestKind, type[TaskChoices | TaskDocuments | TaskAnswers]]] = {

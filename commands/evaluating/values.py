@@ -1,6 +1,7 @@
 """Check every value that an evaluation's own code returns, and reduce its scores.
 
-`user_code` calls that code.
+A value of another type is a TypeError, one that makes no sense a ValueError: `blame_evaluation` of
+`user_code` names the evaluation.
 """
 
 import operator
@@ -8,56 +9,29 @@ from collections.abc import Sequence
 from math import isfinite
 from numbers import Real
 from reprlib import repr as brief
-from typing import NamedTuple, SupportsIndex, get_args
+from typing import SupportsIndex, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commands.errors import ConfigurationError
 from commands.settings.sections import Reduce
+from ledger.events.evaluations import ChoicesItem, PromptItem
 
 Scores = NDArray[np.float64]
 
 
-class RolloutItem(NamedTuple):
-    """A prompt, and the expected answer."""
-
-    prompt: str
-    expected: str
-
-
-class ComparisonItem(NamedTuple):
-    """A prefix, its continuations, and the index of the correct one."""
-
-    prefix: str
-    continuations: tuple[str, ...]
-    correct: int
-
-
-Item = RolloutItem | ComparisonItem | str
-
-
-def rollout_item(value: object, get: str) -> RolloutItem:
-    """Return what a rollout's `get` gives.
-
-    Raises:
-        TypeError: It is not a pair of texts.
-        ValueError: UTF-8 cannot encode one of the texts.
-    """
+def prompt_item(value: object, get: str) -> PromptItem:
+    """Return what a rollout's `get` gives: a pair of texts."""
     prompt, expected = _parts(value, 2, f"{get} gives", "(prompt, expected answer)")
-    return RolloutItem(
-        require_text(prompt, f"{get} gives the prompt"),
-        require_text(expected, f"{get} gives the expected answer"),
+    return PromptItem(
+        prompt=require_text(prompt, f"{get} gives the prompt"),
+        expected=require_text(expected, f"{get} gives the expected answer"),
     )
 
 
-def comparison_item(value: object, get: str) -> ComparisonItem:
-    """Return what a comparison's `get` gives.
-
-    Raises:
-        TypeError: A part has another type.
-        ValueError: There are fewer than two continuations, or none has the index.
-    """
+def choices_item(value: object, get: str) -> ChoicesItem:
+    """Return what a comparison's `get` gives."""
     form = "(prefix, continuations, index of the correct one)"
     prefix, continuations, correct = _parts(value, 3, f"{get} gives", form)
     texts = require_texts(continuations, f"{get} gives the continuations")
@@ -67,7 +41,8 @@ def comparison_item(value: object, get: str) -> ComparisonItem:
     if not 0 <= right < len(texts):
         where = f"of {len(texts)} counted from 0"
         raise ValueError(f"{get} gives index {right} for the correct continuation, {where}")
-    return ComparisonItem(require_text(prefix, f"{get} gives the prefix"), texts, right)
+    context = require_text(prefix, f"{get} gives the prefix")
+    return ChoicesItem(context=context, choices=texts, correct=right)
 
 
 def _parts(value: object, n: int, what: str, form: str) -> Sequence[object]:
@@ -77,12 +52,7 @@ def _parts(value: object, n: int, what: str, form: str) -> Sequence[object]:
 
 
 def require_text(value: object, what: str) -> str:
-    """Return a value as Python's `str`, if it is a text that UTF-8 can encode.
-
-    Raises:
-        TypeError: The value is not a text.
-        ValueError: The text contains half of a surrogate pair.
-    """
+    """Return a value as Python's `str`, if it is a text that UTF-8 can encode."""
     if not isinstance(value, str):
         raise TypeError(f"{what} {brief(value)}, which is not a text")
     try:
@@ -94,59 +64,28 @@ def require_text(value: object, what: str) -> str:
 
 
 def require_texts(value: object, what: str) -> tuple[str, ...]:
-    """Return a sequence of texts as a tuple; a single text is rejected.
-
-    Raises:
-        TypeError: The value is one text, or not a sequence of texts.
-        ValueError: UTF-8 cannot encode one of the texts.
-    """
+    """Return a sequence of texts as a tuple; a single text is rejected."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise TypeError(f"{what} {brief(value)}; write a tuple of texts, with its comma: ('a',)")
     return tuple(require_text(each, what) for each in value)
 
 
 def require_integer(value: object, what: str) -> int:
-    """Return a value as Python's `int`; True and False are rejected.
-
-    Raises:
-        TypeError: The value is not an integer.
-    """
+    """Return a value as Python's `int`; True and False are rejected."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{what} {brief(value)}, which is not an integer")
     return operator.index(value)
 
 
-def require_length(value: object, what: str) -> int:
-    """Return a number of tokens.
-
-    Raises:
-        TypeError: The value is not an integer.
-        ValueError: It is below 1.
-    """
-    length = require_integer(value, what)
-    if length < 1:
-        raise ValueError(f"{what} {length}; it must be at least 1")
-    return length
-
-
 def require_boolean(value: object, what: str) -> bool:
-    """Return a value that is True or False, as Python's `bool`.
-
-    Raises:
-        TypeError: The value is neither.
-    """
+    """Return a value that is True or False, as Python's `bool`."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{what} {brief(value)}, which is neither True nor False")
     return bool(value)
 
 
 def require_scores(values: object, n: int, what: str) -> list[float]:
-    """Return n finite scores, of a sequence or an array.
-
-    Raises:
-        TypeError: The value is not a sequence of numbers.
-        ValueError: There are not n, or one is not finite.
-    """
+    """Return n finite scores, of a sequence or an array."""
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
         raise TypeError(f"{what} {brief(values)}; it must give a list of {n} numbers")
     if len(values) != n:

@@ -20,9 +20,8 @@ from typing import Final, NamedTuple
 from unicodedata import normalize
 
 from commands.errors import N_LINES, ConfigurationError, counted, first_lines
-from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.formats.files import reading
-from commands.importing.formats.rows import BadRow, Records
+from commands.importing.formats.rows import BadRow, BattleFormat, Records
 from ledger.events import imports
 from ledger.events.imports import BattlesImported, ImportedBattle
 from ledger.identity import Digest

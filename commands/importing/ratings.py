@@ -3,7 +3,7 @@
 They are shown beside tourney's own ratings; nothing is computed from them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ from ledger.identity import Digest, digest_of_bytes
 from ledger.store import Ledger
 
 _MAPPING_VERSION: Final = 1
-_SOURCES: Final[Sequence[RatingSource]] = ("evaluated", "human")
+_SOURCES: Final[Mapping[str, RatingSource]] = {"evaluated": "evaluated", "human": "human"}
 
 
 def import_ratings(ledger: Ledger, file: Path, *, name: str) -> RatingsImported:
@@ -74,6 +74,6 @@ def _rating(found: object) -> ImportedRating:
         ci_low=cells.optional_number("ci_low"),
         ci_high=cells.optional_number("ci_high"),
         n_battles=cells.optional_count("n_battles"),
-        source=cells.one_of("source", _SOURCES),
+        source=cells.mapped_value("source", _SOURCES),
         dimension=cells.optional_text("dimension"),
     )

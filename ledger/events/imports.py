@@ -98,10 +98,10 @@ class ImportedBattle(NamedTuple):
     model_a: str
     model_b: str
     winner: Winner
-    pref: float | None  # probability that b is better; None: unknown
-    question_id: str | None  # battles of one prompt have the same
-    source: Source
-    judge_model: str | None
+    pref: float | None = None  # probability that b is better; None: unknown
+    question_id: str | None = None  # battles of one prompt have the same
+    source: Source = "unknown"
+    judge_model: str | None = None
     weight: float = 1.0
     votes: tuple[JurorVote, ...] = ()  # of a jury, whose verdict is the winner
     categories: tuple[str, ...] = ()

@@ -5,6 +5,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec.structs import astuple
+
 from commands.evaluating.registry import SHIPPED
 from commands.ports import GenerationTask
 from commands.settings.sections import EvaluationSection
@@ -57,7 +59,7 @@ def test_data_sets_of_the_page_need_six_lines_and_no_python(tmp_path: Path) -> N
 
     assert made.keys() == DATA.keys()
     assert all(len(each.splitlines()) <= 6 for each in layouts)
-    assert {name: each.item(0)[-1] for name, each in made.items()} == {
+    assert {name: astuple(each.item(0))[-1] for name, each in made.items()} == {
         **dict.fromkeys(made, 1),
         "gsm8k": "2",
     }

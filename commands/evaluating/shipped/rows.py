@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from commands.errors import ConfigurationError, first_lines
-from commands.importing.formats.catalogue import uncompressed
 from commands.importing.formats.files import OpenParquet, records_of
-from commands.importing.formats.rows import BadRow, Fields
+from commands.importing.formats.rows import BadRow, Fields, uncompressed
 
 _SUFFIXES: Final = {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow"}
 Made = TypeVar("Made")

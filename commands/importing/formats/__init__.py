@@ -1,1 +1,1 @@
-"""Read foreign battle files: one module a format, and the catalogue."""
+"""Read foreign battle files: formats by who writes them, and the catalogue."""

@@ -8,24 +8,25 @@ make half surrogates, which no field of a battle may have: so the row that has t
 import csv
 import gzip
 import json
+import math
 import re
 import shutil
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader, TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Final, NamedTuple, Self, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.catalogue import BattleFormat, format_of
-from commands.importing.formats.rows import BadRow, Record, Sheet
+from commands.importing.formats.catalogue import format_of
+from commands.importing.formats.rows import BadRow, BattleFormat, Record, Sheet, uncompressed
 from commands.settings.toml import UTF16
 from projections.artifacts.escaping import unguarded
 
@@ -35,12 +36,13 @@ def reading(path: Path) -> Iterator[None]:
     """Name the file that cannot be read.
 
     Raises:
-        ConfigurationError: The system refuses it.
+        ConfigurationError: The system refuses it, or it is no whole .gz file.
     """
     try:
         yield
-    except OSError as error:
-        raise ConfigurationError([f"{path}: cannot be read: {error.strerror}"]) from error
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ConfigurationError([f"{path}: cannot be read: {why}"]) from error
 
 
 @contextmanager
@@ -60,30 +62,22 @@ def readable_again(path: Path) -> Iterator[Path]:
         yield Path(copy.name)
 
 
-_N_AHEAD: Final = 20  # rows of JSON that are looked at before any is read
-
-
 def decode_json(content: bytes) -> object:
     """Decode JSON, with None for NaN; editors on Windows put a mark before it.
 
     Raises:
         ValueError: The content is not JSON, or nested too deeply.
     """
+    content = content.removeprefix(BOM_UTF8)
     try:
-        return _decode_with_nan(content.removeprefix(BOM_UTF8))
+        with suppress(ValueError):  # it is strict: NaN is none of its numbers
+            return msgspec.json.decode(content)
+        return json.loads(content, parse_constant=lambda name: _CONSTANTS[name])
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
 
-def _decode_with_nan(content: bytes) -> object:
-    try:
-        return msgspec.json.decode(content)
-    except ValueError:
-        return json.loads(content, parse_constant=_constant)
-
-
-def _constant(name: str) -> float | None:
-    return None if name == "NaN" else float(name)
+_CONSTANTS: Final = {"NaN": None, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 OpenParquet: TypeAlias = Callable[[Path, Collection[str] | None], Sheet]
@@ -91,53 +85,44 @@ OpenParquet: TypeAlias = Callable[[Path, Collection[str] | None], Sheet]
 
 
 _TEXTS: Final = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
-_BINARY: Final = ([".parquet"], [".arrow"])
+_BINARY: Final = (".parquet", ".arrow")
 _FIRST_BYTES: Final = 2**20  # of a file whose name does not say what it is
 
 
-class _File(NamedTuple):
-    """Where a file's content lies, and what that is."""
+def _kind_of(path: Path, content: Path) -> tuple[str, bool]:
+    """Tell what a file holds, by its suffix, or by its content if it has none; and if it is packed.
 
-    content: Path
-    suffixes: Sequence[str]
-
-    @classmethod
-    def of(cls, path: Path, content: Path) -> Self:
-        """Tell what a file holds, by its suffixes, or by its content if it has none.
-
-        Raises:
-            ConfigurationError: Its suffix is unknown, or it is empty or a table in UTF-16, whose
-                first two bytes are its mark or hold one NUL.
-        """
-        suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
-        if suffixes and suffixes[0] not in _TEXTS and suffixes not in _BINARY:
-            kinds = ".csv, .tsv, .json, .jsonl (or one of them with .gz) or .parquet"
-            fault = f"{path}: the suffix is {path.suffix!r}, but must be {kinds}; rename the file"
-            raise ConfigurationError([fault])
-        file = cls(content, suffixes or _compression_of(content))
-        with file.open() as opened:
-            begin = opened.read(_FIRST_BYTES)
-        if not begin.removeprefix(BOM_UTF8).strip():
-            raise ConfigurationError([f"{path}: the file is empty"])
-        if not suffixes:
-            file = cls(content, [_kind_of(begin), *file.suffixes])
-        is_utf16 = begin[:2] in {BOM_UTF16_LE, BOM_UTF16_BE} or begin[:2].count(0) == 1
-        if is_utf16 and file.suffixes[0] in _TEXTS:
-            raise ConfigurationError([f"{path}: {UTF16}"])
-        return file
-
-    def open(self) -> BufferedReader | gzip.GzipFile:
-        """Open it, uncompressed."""
-        is_packed = self.suffixes[-1:] == [".gz"]
-        return gzip.open(self.content) if is_packed else self.content.open("rb")
+    Raises:
+        ConfigurationError: Its suffix is unknown, or it is empty or a table in UTF-16, whose first
+            two bytes are its mark or hold one NUL.
+    """
+    named = uncompressed(path).suffix
+    is_packed = _is_gzip(content) if not path.suffix else path.suffix == ".gz"
+    if path.suffix and named not in _TEXTS and not (named in _BINARY and not is_packed):
+        kinds = ".csv, .tsv, .json, .jsonl (or one of them with .gz) or .parquet"
+        fault = f"{path}: the suffix is {path.suffix!r}, but must be {kinds}; rename the file"
+        raise ConfigurationError([fault])
+    with _uncompressed(content, is_packed=is_packed) as opened:
+        begin = opened.read(_FIRST_BYTES)
+    if not begin.removeprefix(BOM_UTF8).strip():
+        raise ConfigurationError([f"{path}: the file is empty"])
+    kind = named or _suffix_of(begin)
+    is_utf16 = begin[:2] in {BOM_UTF16_LE, BOM_UTF16_BE} or begin[:2].count(0) == 1
+    if is_utf16 and kind in _TEXTS:
+        raise ConfigurationError([f"{path}: {UTF16}"])
+    return kind, is_packed
 
 
-def _compression_of(content: Path) -> Sequence[str]:
+def _is_gzip(content: Path) -> bool:
     with content.open("rb") as opened:
-        return [".gz"] if opened.read(2) == b"\x1f\x8b" else []
+        return opened.read(2) == b"\x1f\x8b"
 
 
-def _kind_of(begin: bytes) -> str:
+def _uncompressed(content: Path, *, is_packed: bool) -> BufferedReader | gzip.GzipFile:
+    return gzip.open(content) if is_packed else content.open("rb")
+
+
+def _suffix_of(begin: bytes) -> str:
     """Return the suffix that a file would have, by how it begins."""
     if begin.startswith(b"PAR1"):
         return ".parquet"
@@ -148,29 +133,10 @@ def _kind_of(begin: bytes) -> str:
     return ".json" if text.startswith(b"[") else ".csv"
 
 
-@contextmanager
-def _unpacking(path: Path) -> Iterator[None]:
-    """Name the file whose bytes cannot be read.
-
-    Raises:
-        ConfigurationError: The system refuses it, or it is no whole .gz file.
-    """
-    try:
-        yield
-    except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ConfigurationError([f"{path}: cannot be read: {why}"]) from error
-
-
 def columns_of(
     path: Path, open_parquet: OpenParquet, *, content: Path | None = None
 ) -> Collection[str]:
     """Return the columns of a table, or the fields of the first rows of JSON.
-
-    Args:
-        path: The file, as messages name it.
-        open_parquet: Opens a Parquet file.
-        content: Where the bytes lie; None: in the file.
 
     Raises:
         ConfigurationError: The file cannot be read, is empty, or has an unknown suffix.
@@ -184,17 +150,13 @@ def records_of(
 ) -> Iterator[Record | BadRow]:
     """Yield the rows of a file: the columns of a format, or all.
 
-    Args:
-        path: The file, as messages name it.
-        of: The format; None: all columns are read.
-        open_parquet: Opens a Parquet file.
-        content: Where the bytes lie; None: in the file.
+    Messages name the file by its path; its bytes may lie elsewhere, in `content`.
 
     Raises:
         ConfigurationError: The file cannot be read, is empty, has an unknown suffix, or lacks a
             column that the format requires.
     """
-    columns = None if of is None else {*of.columns}
+    columns = None if of is None else of.columns
     with _opened(path, content or path, columns, open_parquet) as sheet:
         faults = [*_doubled(columns, sheet.header)]
         if of is not None and sheet.header:
@@ -209,20 +171,19 @@ def _opened(
     path: Path, content: Path, columns: Collection[str] | None, open_parquet: OpenParquet
 ) -> Iterator[Sheet]:
     """Open a file as a table; of Parquet some columns are read, or all."""
-    with _unpacking(path):
-        file = _File.of(path, content)
-        match file.suffixes:
-            case [".csv" | ".tsv", *_]:
-                with TextIOWrapper(file.open(), "utf-8-sig", "surrogateescape", newline="") as text:
+    with reading(path):
+        kind, is_packed = _kind_of(path, content)
+        if kind in _BINARY:
+            yield open_parquet(content, columns)
+            return
+        with _uncompressed(content, is_packed=is_packed) as opened:
+            if kind in {".csv", ".tsv"}:
+                with TextIOWrapper(opened, "utf-8-sig", "surrogateescape", newline="") as text:
                     yield csv_sheet(text)
-            case [".parquet" | ".arrow"]:
-                yield open_parquet(content, columns)
-            case [".jsonl" | ".ndjson", *_]:
-                with file.open() as lines:
-                    yield _json_sheet(_json_lines(lines))
-            case _:
-                with file.open() as opened:
-                    yield _json_sheet(_json_rows(path, opened.read()))
+            elif kind == ".json":
+                yield _json_sheet(_json_rows(path, opened.read()))
+            else:
+                yield _json_sheet(_json_lines(opened))
 
 
 def _lacking(of: BattleFormat, header: Sequence[str]) -> Iterator[str]:
@@ -291,6 +252,9 @@ def _csv_record(line: int, header: Sequence[str], cells: list[str] | csv.Error) 
     if len(cells) != len(header):
         return BadRow(line, f"it has {len(cells)} cells, but the header has {len(header)}")
     return Record(line, dict(zip(header, map(unguarded, cells), strict=True)))
+
+
+_N_AHEAD: Final = 20  # rows of JSON that are looked at before any is read
 
 
 def _json_sheet(rows: Iterator[Record | BadRow]) -> Sheet:

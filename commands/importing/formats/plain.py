@@ -1,4 +1,9 @@
-"""The plain format: one battle per row, in columns that are easy to write by hand or program."""
+"""The plain format: one battle per row, in columns that are easy to write by hand or program.
+
+JudgeArena's battles.parquet, and battles.jsonl of its first draft, have the same columns. If a
+judge's reply was unreadable, JudgeArena writes a tie without a preference: it becomes no verdict.
+The draft and people's votes have no preferences; their ties are ties.
+"""
 
 import ast
 import json
@@ -6,11 +11,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Final, get_args
 
-from commands.importing.formats.rows import Cells, Fields, InvalidFields, row_by_row, shorten
+from commands.importing.formats.rows import (
+    BattleFormat,
+    Cells,
+    Fields,
+    InvalidFields,
+    row_by_row,
+    shorten,
+)
 from ledger.events.imports import MAX_WEIGHT, MIN_WEIGHT, ImportedBattle, JurorVote, Source, Winner
 
 WINNERS: Final[Mapping[str, Winner]] = {each: each for each in get_args(Winner)}
-SOURCES: Final[tuple[Source, ...]] = get_args(Source)
+_SOURCES: Final[Mapping[str, Source]] = {each: each for each in get_args(Source)}
 
 NEEDED: Final[Mapping[str, str]] = {
     "model_a": "an entrant",
@@ -22,7 +34,7 @@ NEEDED: Final[Mapping[str, str]] = {
 OPTIONAL: Final[Mapping[str, str]] = {
     "pref": "probability that model_b is better, from 0 to 1",
     "question_id": "id of the prompt",
-    "source": f"{' | '.join(SOURCES)}; default: llm-judge if a judge is named, else unknown",
+    "source": f"{' | '.join(_SOURCES)}; default: llm-judge if a judge is named, else unknown",
     "judge_model": "the judge",
     "judge": "the same, as MT-bench names it: expert_1 and arena_user_5 are people",
     "weight": f"weight of the battle, from {MIN_WEIGHT:g} to {MAX_WEIGHT:,.0f}; default: 1",
@@ -48,28 +60,32 @@ COLUMNS: Final[Mapping[str, type]] = {
 """All columns, with the type of their cells in a file that has types."""
 
 
-def battle(cells: Cells) -> ImportedBattle:
+def _battle(cells: Cells) -> ImportedBattle:
     """Return the battle of a row.
 
     Without a `source`, a battle is its judge's; if it names none, it is unknown whose it is.
-
-    Raises:
-        InvalidFields: A column is missing or wrong.
     """
     judge_model, by_default = _judge(cells)
     is_said = not cells.lacks("source")
     row = ImportedBattle(
-        model_a=cells.text("model_a"),
-        model_b=cells.text("model_b"),
-        winner=cells.winner("winner", WINNERS),
-        pref=cells.optional_share("pref"),
-        question_id=cells.optional_text("question_id"),
-        source=cells.one_of("source", SOURCES) if is_said else by_default,
-        judge_model=judge_model,
-        weight=_weight(cells),
+        cells.text("model_a"),
+        cells.text("model_b"),
+        cells.winner("winner", WINNERS),
+        cells.optional_share("pref"),
+        cells.optional_text("question_id"),
+        cells.mapped_value("source", _SOURCES) if is_said else by_default,
+        judge_model,
+        _weight(cells),
     )
-    is_all = cells.fields.keys().isdisjoint(_ABOUT)  # as in most tables, of a million rows
-    return row if is_all else _described(cells, row)
+    if cells.fields.keys().isdisjoint(_ABOUT):  # as in most tables, of a million rows
+        return row
+    return row._replace(
+        votes=_votes(cells),
+        categories=cells.labels("category"),
+        language=cells.optional_text("language"),
+        length_a=cells.optional_count("length_a"),
+        length_b=cells.optional_count("length_b"),
+    )
 
 
 def _judge(cells: Cells) -> tuple[str | None, Source]:
@@ -97,17 +113,6 @@ def named_judge(cells: Cells) -> tuple[str, Source]:
         return Cells({"judge": given[0]}).text("judge"), "llm-judge"
     judge = cells.text("judge")
     return judge, "human" if judge.startswith(_PEOPLE) else "llm-judge"
-
-
-def _described(cells: Cells, row: ImportedBattle) -> ImportedBattle:
-    """Return the battle with what the row says beside the result."""
-    return row._replace(
-        votes=_votes(cells),
-        categories=cells.labels("category"),
-        language=cells.optional_text("language"),
-        length_a=cells.optional_count("length_a"),
-        length_b=cells.optional_count("length_b"),
-    )
 
 
 def _weight(cells: Cells) -> float:
@@ -148,6 +153,29 @@ def row_of(record: Fields) -> Fields:
 
 
 @row_by_row
-def read(cells: Cells) -> Iterator[ImportedBattle]:
-    """Yield the battle of a row."""
-    yield battle(cells)
+def _read_plain(cells: Cells) -> Iterator[ImportedBattle]:
+    yield _battle(cells)
+
+
+@row_by_row
+def _read_judgearena(cells: Cells) -> Iterator[ImportedBattle]:
+    if "ratings" in cells.fields:
+        raise InvalidFields("these are ratings, not battles; use `tourney import elo-ratings`")
+    row = _battle(cells)
+    is_unread = row.winner == "tie" and "pref" in cells.fields and cells.lacks("pref")
+    if is_unread and row.source == "llm-judge":
+        row = row._replace(winner="no verdict")
+    yield row
+
+
+PLAIN: Final = BattleFormat(
+    "plain",
+    _read_plain,
+    "a table of battles",
+    tuple(NEEDED),
+    tuple(OPTIONAL),
+    mapping_version=2,
+)
+JUDGEARENA: Final = PLAIN._replace(
+    name="judgearena", read=_read_judgearena, description="JudgeArena's battles"
+)

@@ -1,4 +1,4 @@
-"""Battles as rows, and checked access to the fields of an imported row.
+"""A format of battles, and checked access to the fields of an imported row.
 
 A CSV file has texts only, and empty ones for missing values; JSON and Parquet have numbers, and
 null or NaN for missing values.
@@ -7,8 +7,9 @@ null or NaN for missing values.
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -65,7 +66,7 @@ class InvalidFields(Exception):
     """A field of a row is missing or wrong; the message names it and says why."""
 
 
-class Unrated(Exception):
+class Unrated(InvalidFields):
     """A row is a battle that the program it comes from does not rate; the message says why."""
 
 
@@ -80,9 +81,7 @@ def row_by_row(mapper: "Callable[[Cells], Iterable[ImportedBattle]]") -> Reader:
             try:
                 rows = tuple(map(_require_consistent, mapper(Cells(record.fields))))
             except InvalidFields as error:
-                yield BadRow(record.line, str(error))
-            except Unrated as error:
-                yield BadRow(record.line, str(error), is_unrated=True)
+                yield BadRow(record.line, str(error), is_unrated=isinstance(error, Unrated))
             else:
                 yield from rows
 
@@ -92,21 +91,57 @@ def row_by_row(mapper: "Callable[[Cells], Iterable[ImportedBattle]]") -> Reader:
 def _require_consistent(row: ImportedBattle) -> ImportedBattle:
     if row.model_a == row.model_b:
         raise InvalidFields(f"{row.model_a!r} battles itself")
-    if row.winner == "no verdict" and row.pref is not None:
+    if row.pref is None:
+        return row
+    if row.winner == "no verdict":
         raise InvalidFields(f"winner is no verdict, but pref is {row.pref!r}")
-    if row.pref is not None and _contradicts(row.pref, row.winner):
+    is_against = {"model_a": row.pref > _EVEN, "model_b": row.pref < _EVEN}
+    if is_against.get(row.winner):  # a tie fits any preference
         raise InvalidFields(
             f"winner is {row.winner}, but pref, the probability that b is better, is {row.pref!r}"
         )
     return row
 
 
-def _contradicts(pref: float, winner: Winner) -> bool:
-    """Return whether a preference is for the loser; a tie fits any preference."""
-    return (winner == "model_a" and pref > _EVEN) or (winner == "model_b" and pref < _EVEN)
+class BattleFormat(NamedTuple):
+    """How to turn the rows of a program's files into battles, whatever the kind of file."""
+
+    name: str
+    read: Reader
+    description: str  # for the help
+    required: tuple[str, ...]  # fields that every row must have
+    optional: tuple[str, ...] = ()  # fields that are read if present
+    set_by_file: Callable[[Path], str] | None = None  # if the file name decides the set
+    mapping_version: int = 1  # raise it when rows are interpreted differently
+    or_required: tuple[str, ...] = ()  # fields that every row of another layout must have
+    tells: tuple[str, ...] = ()  # where others need the same fields: each of these is its own
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The fields that are read."""
+        return frozenset((*self.required, *self.or_required, *self.optional))
+
+    def missing_from(self, header: Collection[str]) -> tuple[str, ...]:
+        """Return the required fields that are not there."""
+        layouts = [each for each in (self.required, self.or_required) if each]
+        missing = [tuple(name for name in each if name not in header) for each in layouts]
+        return min(missing, key=len, default=())
+
+    def is_told_by(self, header: Collection[str]) -> bool:
+        """Say whether only the format's own files have such a header."""
+        is_own = not self.tells or any(name in header for name in self.tells)
+        return is_own and not self.missing_from(header)
+
+    def set_of(self, file: Path) -> str:
+        """Return the default set to import a file into."""
+        return self.name if self.set_by_file is None else self.set_by_file(uncompressed(file))
 
 
-Choice = TypeVar("Choice", bound=str)
+def uncompressed(file: Path) -> Path:
+    """Return the path of a file without .gz."""
+    return file.with_suffix("") if file.suffix == ".gz" else file
+
+
 Meaning = TypeVar("Meaning")
 Shape = TypeVar("Shape")
 _N_SHOWN: Final = 60  # characters of a wrong value in a message
@@ -115,7 +150,11 @@ _TRUTHS: Final = {"true": True, "1": True, "1.0": True, "false": False, "0": Fal
 
 @dataclass(frozen=True)
 class Cells:
-    """A row's fields, read as what a battle needs."""
+    """A row's fields, read as what a battle needs.
+
+    What is missing or of another kind than a method says raises `InvalidFields`; a method whose
+    name begins with `optional` returns None for what is missing.
+    """
 
     fields: Fields
 
@@ -124,11 +163,7 @@ class Cells:
         return is_missing(self.fields.get(name))
 
     def text(self, name: str) -> str:
-        """Return a required text; an integer, as ids may be, becomes its digits.
-
-        Raises:
-            InvalidFields: The field is missing, empty or of another type.
-        """
+        """Return a required text; an integer, as ids may be, becomes its digits."""
         value = self.fields.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -139,19 +174,13 @@ class Cells:
         raise InvalidFields(f"{name} is {shorten(value)}, but must be a text")
 
     def optional_text(self, name: str) -> str | None:
-        """Return a text, or None if it is missing.
-
-        Raises:
-            InvalidFields: The field is of another type.
-        """
+        """Return a text, or None."""
         return None if self.lacks(name) else self.text(name)
 
-    def optional_number(self, name: str) -> float | None:
-        """Return a finite number, or None if it is missing.
-
-        Raises:
-            InvalidFields: The field is not a finite number.
-        """
+    def optional_number(
+        self, name: str, must_be: str = "", fits: Callable[[float], bool] = lambda _: True
+    ) -> float | None:
+        """Return a finite number that fits, or None; `must_be` says in words what does."""
         value = self.fields.get(name)
         if is_missing(value):
             return None
@@ -161,43 +190,23 @@ class Cells:
             number = math.nan
         if not math.isfinite(number):
             raise InvalidFields(f"{name} is {shorten(value)}, but must be a number")
+        if not fits(number):
+            raise InvalidFields(f"{name} is {shorten(value)}, but must be {must_be}")
         return number
 
     def optional_amount(self, name: str) -> float | None:
-        """Return a number, 0 or more, or None if it is missing.
-
-        Raises:
-            InvalidFields: The field is not such a number.
-        """
-        amount = self.optional_number(name)
-        if amount is not None and amount < 0:
-            raise InvalidFields(f"{name} is {shorten(self.fields[name])}, but must be 0 or more")
-        return amount
+        """Return a number, 0 or more, or None."""
+        return self.optional_number(name, "0 or more", lambda number: number >= 0)
 
     def optional_share(self, name: str) -> float | None:
-        """Return a number from 0 to 1, or None if it is missing.
-
-        Raises:
-            InvalidFields: The field is not such a number.
-        """
-        share = self.optional_number(name)
-        if share is not None and not 0 <= share <= 1:
-            raise InvalidFields(f"{name} is {shorten(self.fields[name])}, but must be from 0 to 1")
-        return share
+        """Return a number from 0 to 1, or None."""
+        return self.optional_number(name, "from 0 to 1", lambda number: 0 <= number <= 1)
 
     def optional_count(self, name: str) -> int | None:
-        """Return a whole number, 0 or more, or None if it is missing.
-
-        Raises:
-            InvalidFields: The field is not such a number.
-        """
-        number = self.optional_number(name)
-        if number is None:
-            return None
-        if number < 0 or not number.is_integer():
-            said = shorten(self.fields[name])
-            raise InvalidFields(f"{name} is {said}, but must be a whole number, 0 or more")
-        return int(number)
+        """Return a whole number, 0 or more, or None."""
+        must_be = "a whole number, 0 or more"
+        number = self.optional_number(name, must_be, lambda n: n >= 0 and n.is_integer())
+        return None if number is None else int(number)
 
     def length(self, name: str) -> int | None:
         """Return how many characters a text has, or None if the field has no text."""
@@ -205,37 +214,15 @@ class Cells:
         return len(text) if isinstance(text, str) else None
 
     def labels(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts, or one text with semicolons between them; each once.
-
-        Raises:
-            InvalidFields: The field is of another type.
-        """
+        """Return a list of texts, or one text with semicolons between them; each once."""
         given = self.fields.get(name)
-        if is_missing(given):
-            return ()
         cells = given if isinstance(given, list) else [given]
         texts = (Cells({name: each}).optional_text(name) or "" for each in cells)
         parts = (part.strip() for text in texts for part in text.split(";"))
         return tuple(dict.fromkeys(part for part in parts if part))
 
-    def one_of(self, name: str, choices: Sequence[Choice]) -> Choice:
-        """Return a field that must be one of the choices.
-
-        Raises:
-            InvalidFields: The field is none of them.
-        """
-        value = self.fields.get(name)
-        for choice in choices:
-            if value == choice:
-                return choice
-        raise InvalidFields(f"{name} is {shorten(value)}, but must be one of {', '.join(choices)}")
-
     def optional_truth(self, name: str) -> bool | None:
-        """Return whether a field says true, or None if it is missing; a CSV has words.
-
-        Raises:
-            InvalidFields: The field says neither.
-        """
+        """Return whether a field says true, or None; a CSV has words."""
         if self.lacks(name):
             return None
         value = self.fields[name]
@@ -249,9 +236,6 @@ class Cells:
 
         FastChat's compute_agreement.py takes every vote that contains "tie" for one; a model's name
         may contain it, too.
-
-        Raises:
-            InvalidFields: The field says something else.
         """
         value = self.fields.get(name)
         if isinstance(value, str) and value not in meanings and re.match(r"tie($|[ _(])", value):
@@ -259,19 +243,15 @@ class Cells:
         return self.mapped_value(name, meanings)
 
     def mapped_value(self, name: str, meanings: Mapping[str, Meaning]) -> Meaning:
-        """Return the value that a mapping gives for a field.
-
-        Raises:
-            InvalidFields: The mapping does not have the field's value.
-        """
-        return meanings[self.one_of(name, tuple(meanings))]
+        """Return the value that a mapping gives for a field."""
+        value = self.fields.get(name)
+        if not isinstance(value, str) or value not in meanings:
+            known = ", ".join(meanings)
+            raise InvalidFields(f"{name} is {shorten(value)}, but must be one of {known}")
+        return meanings[value]
 
     def structured(self, name: str, shape: type[Shape]) -> Shape:
-        """Return a nested field, converted to a type.
-
-        Raises:
-            InvalidFields: The field is missing, or of another type.
-        """
+        """Return a nested field, converted to a type."""
         try:
             return msgspec.convert(self.fields.get(name), shape)
         except msgspec.ValidationError as error:

@@ -51,7 +51,7 @@ def test_an_item_that_is_there_twice_is_two_items() -> None:
     """Each is observed; else a plan of three would have two."""
     twice = named_items(["a", "b", "a"])
 
-    assert len({each.item for each in twice}) == 3
+    assert len({item for item, _ in twice}) == 3
     assert named_items(["b", "a"]) == (twice[1], twice[0])
 
 

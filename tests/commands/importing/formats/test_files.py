@@ -16,13 +16,13 @@ from pyarrow import parquet as pq
 
 from commands.backends.wiring import open_parquet, parquet_content
 from commands.errors import ConfigurationError
-from commands.importing.formats.catalogue import FORMATS, BattleFormat, format_of
+from commands.importing.formats.catalogue import FORMATS, format_of
 from commands.importing.formats.files import columns_of, readable_again, records_of
-from commands.importing.formats.plain import read
-from commands.importing.formats.rows import BadRow, Fields, Record
+from commands.importing.formats.plain import PLAIN
+from commands.importing.formats.rows import BadRow, BattleFormat, Fields, Record
 
 TORN = compress(b"a,b\n" * 99, mtime=0)[:-9]
-FORMAT = BattleFormat("plain", read, "a table", required=("a",), optional=("b",))
+FORMAT = BattleFormat("plain", PLAIN.read, "a table", required=("a",), optional=("b",))
 
 
 def records(path: Path, content: str | bytes | None = None) -> list[Record | BadRow]:
