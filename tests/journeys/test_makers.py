@@ -9,6 +9,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from signal import SIGKILL
+from typing import NamedTuple
 
 import pytest
 
@@ -24,6 +25,8 @@ from projections.fold import fold
 from projections.tournament.spend import spend_of
 from tests.providers.anthropic.exchange import Fault as AnthropicFault
 from tests.providers.anthropic.server import FakeAnthropic
+from tests.providers.hosts import FakeHosts
+from tests.providers.loopback import LoopbackFake
 from tests.providers.openai import FakeOpenAI, Fault, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Trouble
@@ -352,44 +355,64 @@ def thinking_unsaid(answer: Json) -> Json:
     return told(answer, content, prompt_tokens=9, completion_tokens=3, total_tokens=50)
 
 
-DIALECTS: dict[str, tuple[Callable[[Json], Json], str, int | None]] = {
-    "openai": (lambda answer: answer, "Said.", None),
-    "mistral": (in_parts, "In parts.", None),
-    "deepseek": (with_reasoning, "Reasoned.", 7),
-    "google": (thinking_unsaid, "Thought over.", 41),
+class Dialect(NamedTuple):
+    """A maker's host and paths, the variable of its key, and its way to say an answer."""
+
+    host: str
+    root: str
+    key: str
+    shape: Callable[[Json], Json]
+    text: str  # as it is recorded
+    n_output: int | None = None  # the tokens that are billed as output
+
+
+DIALECTS = {
+    "openai": Dialect("api.openai.com", "/v1", "OPENAI_API_KEY", lambda answer: answer, "Said."),
+    "mistral": Dialect("api.mistral.ai", "/v1", "MISTRAL_API_KEY", in_parts, "In parts."),
+    "deepseek": Dialect(
+        "api.deepseek.com", "/v1", "DEEPSEEK_API_KEY", with_reasoning, "Reasoned.", 7
+    ),
+    "google": Dialect(
+        *("generativelanguage.googleapis.com", "/v1beta/openai", "GEMINI_API_KEY"),
+        *(thinking_unsaid, "Thought over.", 41),
+    ),
 }
-"""By maker: its way to say an answer, the text in it, and the tokens that are billed as output."""
+ANTHROPICS = "api.anthropic.com"
 
 
-def test_makers_speak_their_own_ways_and_need_no_setting(tmp_path: Path) -> None:
-    """Beside Anthropic's own API; only the addresses are the fakes', as names would say others.
+def test_makers_need_a_name_and_a_key_alone(tmp_path: Path) -> None:
+    """The real clients ask the real addresses, and each maker speaks in its own way.
 
     OpenAI's reasoning model takes neither max_tokens nor a temperature, which is learnt once.
     """
     place = paid.lay_out(tmp_path / "makers", n_prompts=2)
+    names = {"anthropic": "claude-opus-5-5", **{maker: f"{maker}-large" for maker in DIALECTS}}
+    tables = "".join(
+        f'[[entrants]]\nid = "{maker}"\nmodel = "{maker}/{name}"\n\n'
+        for maker, name in names.items()
+    )
+    head, _, rest = ENTRANTS_BY_NAME.partition("[[entrants]]")
+    settings = f"{head}{tables}[[rubrics]]{rest.partition('[[rubrics]]')[2]}"
+    (place / "tournament.toml").write_text(settings, encoding="utf-8")
     with ExitStack() as stack:
-        anthropic = stack.enter_context(FakeAnthropic())
-        tables = '[[entrants]]\nid = "anthropic"\nmodel = "anthropic/claude-opus-5-5"\n\n'
-        for maker, (shape, _, _) in DIALECTS.items():
-            server = stack.enter_context(FakeOpenAI(lambda _: Said("Said.")))
-            server.traffic.models, server.traffic.shape = None, shape
+        fakes: dict[str, LoopbackFake] = {ANTHROPICS: stack.enter_context(FakeAnthropic())}
+        for maker, dialect in DIALECTS.items():
+            server = FakeOpenAI(lambda _: Said("Said."), api_key=f"sk-{maker}")
+            server.traffic.models = frozenset({names[maker]})
+            server.traffic.root, server.traffic.shape = dialect.root, dialect.shape
             server.traffic.thinks = maker == "openai"
-            tables += f'[[entrants]]\nid = "{maker}"\nmodel = "{maker}-large"\n'
-            tables += f'base_url = "{server.url}"\n\n'
-        _, rest = ENTRANTS_BY_NAME.split("[[rubrics]]")
-        head = ENTRANTS_BY_NAME.partition("[[entrants]]")[0]
-        (place / "tournament.toml").write_text(f"{head}{tables}[[rubrics]]{rest}", encoding="utf-8")
-        done = paid.tourney(place, *GENERATE, url=anthropic.url)
+            fakes[dialect.host] = stack.enter_context(server)
+        hosts = stack.enter_context(FakeHosts(fakes, tmp_path))
+        known = {dialect.key: f"sk-{maker}" for maker, dialect in DIALECTS.items()}
+        outside = {name: text for name, text in paid.environment("").items() if "_URL" not in name}
+        done = run_warm(place, GENERATE, {**outside, **known, **hosts.environment})
 
     assert done.code == 0, done.err
     said = said_in(place)
-    assert Counter(who for who, _ in said) == dict.fromkeys([*DIALECTS, "anthropic"], 2)
+    assert Counter(who for who, _ in said) == dict.fromkeys(names, 2)
     for (who, _), response in said.items():
         if who in DIALECTS:
-            _, text, n_output = DIALECTS[who]
-            assert response.text == text
-            assert n_output in {None, response.n_generated_tokens}
-    assert {said["deepseek", prompt].reasoning for who, prompt in said if who == "deepseek"} == {
-        "Hm."
-    }
+            assert response.text == DIALECTS[who].text
+            assert DIALECTS[who].n_output in {None, response.n_generated_tokens}
+    assert {each.reasoning for (who, _), each in said.items() if who == "deepseek"} == {"Hm."}
     assert done.err.count("does not take max_tokens") == 1

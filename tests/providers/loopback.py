@@ -51,11 +51,11 @@ class LoopbackFake:
 
     def __init__(self, handler: type[BaseRequestHandler]) -> None:
         """Take what handles a connection."""
-        self._handler = handler
+        self.handler = handler
 
     def __enter__(self) -> Self:
         """Listen on a port of loopback that is free."""
-        self._server = LoopbackServer(("127.0.0.1", 0), self._handler)
+        self._server = LoopbackServer(("127.0.0.1", 0), self.handler)
         self._thread = Thread(target=self._server.serve_forever, args=(_POLL_S,), daemon=True)
         self._thread.start()
         return self

@@ -22,7 +22,7 @@ Json: TypeAlias = dict[str, object]
 
 MODEL: Final = "judges/steady-7b"
 _N_CHARS_PER_TOKEN: Final = 4
-_PATHS: Final = {"/v1/chat/completions": "messages", "/v1/completions": "prompt"}
+_PATHS: Final = {"/chat/completions": "messages", "/completions": "prompt"}
 _FAILURES: Final = {
     "bad_request": (400, "invalid_request_error"),
     "too long": (400, "invalid_request_error"),
@@ -82,6 +82,7 @@ class Traffic:
 
     say: Callable[[Json], Said]
     api_key: str | None
+    root: str = "/v1"  # of the paths
     models: frozenset[str] | None = frozenset({MODEL})  # None: whatever is asked for
     thinks: bool = False  # it takes what OpenAI's reasoning models take
     tells_usage: bool = True
@@ -153,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
         key = self.headers.get("authorization", "").removeprefix("Bearer ")
         self.traffic.looked_with.append(key)
         listed: Json = {"data": [{"id": name} for name in self.traffic.models or ()]}
-        pages = {"/v1/models": listed} if self.traffic.lists_models else {}
+        pages = {f"{self.traffic.root}/models": listed} if self.traffic.lists_models else {}
         page = {**pages, **self.traffic.tells}.get(self.path)
         if page is None:
             self._send(404, {"detail": "Not Found"})
@@ -179,7 +180,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: a test's output is its own."""
 
     def _error(self, body: Json, key: str) -> tuple[int, Json] | None:
-        if self.path not in _PATHS:
+        forms = {f"{self.traffic.root}{path}": form for path, form in _PATHS.items()}
+        if self.path not in forms:
             return 404, {"detail": "Not Found"}
         if self.traffic.api_key not in {None, key}:
             return 401, {"error": {"message": f"Incorrect API key: {key}"}}
@@ -187,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
             return 404, {"error": {"message": f"The model `{body.get('model')}` does not exist."}}
         if self.traffic.thinks and (unsupported := _unsupported(body)):
             return 400, {"error": {"message": unsupported, "type": "invalid_request_error"}}
-        wrong = fault_of(body, _PATHS[self.path])
+        wrong = fault_of(body, forms[self.path])
         told: Json = {"object": "error", "message": wrong, "type": "BadRequestError", "code": 400}
         return (400, told) if wrong else None
 

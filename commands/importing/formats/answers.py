@@ -144,10 +144,12 @@ def _lm_eval(cells: Cells) -> Iterator[AnswerRow]:
         context = next(iter(context.values())) if isinstance(context, dict) else context[0]
     document = cells.fields["doc"]
     texts = document.values() if isinstance(document, dict) else [document]
+    asked, prompt = _asked_by(context)
     yield AnswerRow(
-        tuple(each for each in (context, *texts) if isinstance(each, str)),
+        (*asked, *(each for each in texts if isinstance(each, str))),
         responses[0][0] if responses and responses[0] else None,
-        asked=context if isinstance(context, str) else None,
+        asked=asked[-1] if asked else None,
+        prompt=prompt,
     )
 
 
@@ -197,15 +199,16 @@ def _promptfoo(cells: Cells) -> Iterator[AnswerRow]:
 def _promptfoo_row(cells: Cells) -> AnswerRow:
     provider, response = _inner(cells, "provider").fields, _inner(cells, "response")
     tokens = _inner(response, "tokenUsage")
-    raw = _inner(cells, "prompt").fields.get("raw")
-    texts = (raw, *_inner(cells, "vars").fields.values())
+    asked, prompt = _asked_by(_inner(cells, "prompt").fields.get("raw"))
+    variables = _inner(cells, "vars").fields.values()
     model = provider.get("label") or provider.get("id")
     milliseconds = cells.optional_number("latencyMs")
     output = response.fields.get("output")
     return AnswerRow(
-        tuple(each for each in texts if isinstance(each, str)),
+        (*asked, *(each for each in variables if isinstance(each, str))),
         None if is_missing(output) and output != "" else _text(output, "response.output"),
-        asked=raw if isinstance(raw, str) else None,
+        asked=asked[-1] if asked else None,
+        prompt=prompt,
         model=str(model) if model else None,
         n_prompt_tokens=tokens.optional_count("prompt"),
         n_generated_tokens=tokens.optional_count("completion"),
@@ -223,24 +226,33 @@ def _inspect(cells: Cells) -> Iterator[AnswerRow]:
         first = choices[0] if isinstance(choices, list) and choices else None
         choice = Cells(first if isinstance(first, dict) else {})
         usage = _inner(output, "usage")
-        given = sample.fields.get("input")
-        turns = given if isinstance(given, list) else [{"role": "user", "content": given}]
-        tables = [each for each in turns if isinstance(each, dict)]
-        last = _asked_in(tables)[-1:]
-        messages = [{name: each.get(name) for name in ("role", "content")} for each in tables]
-        talk = _transcript({"messages": messages}) if len(messages) > 1 else None
-        texts = [*last, *([talk] if talk else [])]
+        asked, prompt = _asked_by(sample.fields.get("input"))
         yield AnswerRow(
-            (sample.text("id"), *texts),
+            (sample.text("id"), *asked),
             _said(_inner(choice, "message").fields.get("content")),
-            asked=texts[-1] if texts else None,
-            prompt={"messages": messages} if talk else {},
+            asked=asked[-1] if asked else None,
+            prompt=prompt,
             model=str(model) if model else None,
             finish_reason=choice.optional_text("stop_reason"),
             n_prompt_tokens=usage.optional_count("input_tokens"),
             n_generated_tokens=usage.optional_count("output_tokens"),
             elapsed_s=output.optional_number("time"),
         )
+
+
+def _asked_by(request: object) -> tuple[Sequence[str], Fields]:
+    """Return what may name the prompt of a request, the whole last, and the conversation it is.
+
+    A request is a text, or a list of messages, which chats write into the text as JSON.
+    """
+    turns = unpacked(request)
+    tables = turns if isinstance(turns, list) and is_run(turns) else []
+    messages = [{name: each.get(name) for name in ("role", "content")} for each in tables]
+    whole = _transcript({"messages": messages}) if messages else None
+    if whole is None and isinstance(request, str):
+        return [request], {}
+    named = dict.fromkeys([*_asked_in(tables)[-1:], *([whole] if whole else [])])
+    return [*named], {"messages": messages} if whole and len(messages) > 1 else {}
 
 
 def _asked_in(turns: Sequence[Fields]) -> list[str]:

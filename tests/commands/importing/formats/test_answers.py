@@ -1,5 +1,8 @@
 """The answers in files of the tools that write them, in their layouts."""
 
+import json
+from collections.abc import Callable
+
 import pytest
 
 from commands.importing.formats.answers import AnswerRow, answer_rows
@@ -134,6 +137,32 @@ def test_a_log_of_inspect_has_the_conversation_before_the_question() -> None:
     assert row.asked == transcript(told)
     assert {"s1", PROMPT, row.asked} == {*row.prompts}
     assert "messages" not in one(INSPECT).prompt
+
+
+def lm_eval_asked(context: str) -> AnswerRow:
+    """Return an answer of lm-eval to what it was asked."""
+    return one({**LM_EVAL, "arguments": {"gen_args_0": {"arg_0": [context]}}})
+
+
+def promptfoo_asked(raw: str) -> AnswerRow:
+    """Return an answer of promptfoo to what it was asked."""
+    (result,) = PROMPTFOO["results"]["results"]  # type: ignore[index]
+    return one({**PROMPTFOO, "results": {"results": [{**result, "prompt": {"raw": raw}}]}})
+
+
+@pytest.mark.parametrize("row_of", [lm_eval_asked, promptfoo_asked])
+def test_what_a_chat_was_asked_is_not_its_json(row_of: Callable[[str], AnswerRow]) -> None:
+    """Both tools write the messages into one text; it may end with the beginning of an answer."""
+    question = {"role": "user", "content": PROMPT}
+    talk = [{"role": "system", "content": "Be brief."}, question]
+    begun = json.dumps([question, {"role": "assistant", "content": "It was"}])
+
+    alone, told = row_of(json.dumps([question])), row_of(json.dumps(talk))
+
+    assert (alone.asked, alone.prompt) == (PROMPT, {})
+    assert told.prompt == {"messages": talk}
+    assert told.asked == transcript((("system", "Be brief."), ("user", PROMPT)))
+    assert row_of(begun).asked == begun
 
 
 def test_what_a_row_says_of_its_prompt_comes_along() -> None:
