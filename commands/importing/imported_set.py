@@ -152,7 +152,7 @@ def imported_set(
     read = with_unread(battles.events, unread)
     if not where:
         return SelectedSet(name, read, as_of)
-    require_known(name, "battle", where, values_of(read), spelling("where"))
+    require_values(name, "battle", where, values_of(read), spelling("where"))
     events = tuple(battles_where(read, where))
     if not events:
         raise ConfigurationError([f"{spelling('where')}: no battle of {name!r} has all of these"])
@@ -164,7 +164,7 @@ def spelt(where: Where) -> str:
     return ", ".join(f"{name}={' or '.join(sorted(kept))}" for name, kept in where.items())
 
 
-def require_known(
+def require_values(
     name: str, what: str, where: Where, known: Mapping[str, Sequence[str]], option: str
 ) -> None:
     """Require that a set or a tournament has the columns, and the values in them.

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from commands.errors import ConfigurationError, Spelling, as_option
-from commands.importing.imported_set import require_known, spelt
+from commands.importing.imported_set import require_values, spelt
 from commands.reading.parameters import settings_of
 from commands.reading.resolve import (
     judge_of,
@@ -240,7 +240,7 @@ def _require_prompts(source: JudgedTournament, option: str) -> None:
         for name in PROMPT_COLUMNS
         if any(each[name] for each in said)
     }
-    require_known(source.state.stream, "prompt", source.where, known, option)
+    require_values(source.state.stream, "prompt", source.where, known, option)
     if not source.prompts:
         fault = f"{option}: no prompt of {source.state.stream!r} has all of these"
         raise ConfigurationError([fault])
