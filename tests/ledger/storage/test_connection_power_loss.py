@@ -24,7 +24,7 @@ _SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # the power is only thou
 LEAST_KILLS: Final = {"undisturbed": 0, "kill": 100, "kill-read": 100}
 """The schedules, and how many processes are killed in the long rounds of each."""
 UNSAFE: Final = ("no-flush-of-commits", "no-flush", "lying-disk")
-N_STATES_BY_DAY: Final = 12  # of each round
+N_STATES_BY_DAY: Final = 6  # of each round
 N_ROUNDS_BY_NIGHT: Final = 60
 N_STATES_BY_NIGHT: Final = 30  # of each round
 

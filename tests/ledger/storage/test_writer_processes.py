@@ -38,7 +38,7 @@ from tests.support.patience import PATIENCE_S
 ROOT = Path(__file__).parents[3]
 
 
-BY_DAY: Final = (3, 1, 1)  # rounds with one writer, with four, and of a ledger's beginning
+BY_DAY: Final = (2, 1, 1)  # rounds with one writer, with four, and of a ledger's beginning
 BY_NIGHT: Final = (40, 10, 5)
 
 

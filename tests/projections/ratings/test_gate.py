@@ -49,15 +49,14 @@ def drawn(lead: float, *, n_prompts: int, n: int = 1) -> Iterator[Battles]:
     return draw_tournaments(n, n_prompts=n_prompts, strengths=np.array([0.0, lead]))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("lead", "n_prompts", "policy", "verdict"),
     [
         (0.0, 2_000, "not-worse", "not worse"),
-        (1.0, 300, "not-worse", "not worse"),
         (1.0, 300, "better", "better"),
         (0.0, 100, "better", "not enough"),
         (-1.0, 300, "not-worse", "worse"),
-        (-1.0, 300, "better", "worse"),
         (0.0, 20, "not-worse", "not enough"),
     ],
 )

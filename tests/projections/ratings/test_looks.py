@@ -236,6 +236,7 @@ def test_a_look_says_what_it_saw_and_decided() -> None:
     assert found.decided[0].a == entrant_reference(FOUR[0])
 
 
+@pytest.mark.no_cover
 def test_a_second_look_tests_what_the_first_did_not_decide() -> None:
     """By all verdicts so far; it is the last, and nothing is futile then."""
     first_look = look_now(after(*half()))
@@ -319,6 +320,7 @@ def test_looks_are_compared_by_what_they_decide() -> None:
     assert not decides_alike(look, less)
 
 
+@pytest.mark.no_cover
 def test_a_bank_that_grew_after_the_last_look_is_looked_at_once_more() -> None:
     """All was spent, so that nothing more is decided."""
     events = judged(cup(), {("amy", "kim"): turns("aba"), **ZOE_WINS})

@@ -98,15 +98,6 @@ def test_a_resample_that_lost_all_ties_still_rates() -> None:
     assert np.isfinite(draws).all()
 
 
-def test_an_interval_leaves_out_as_many_below_as_above() -> None:
-    """Of 1,000 draws and 90 % fifty at either end, though 1 - 0.9 is a little less than 0.1."""
-    draws = np.random.default_rng(1).permutation(np.arange(1000.0)).reshape(-1, 1)
-
-    lower, upper = percentiles(draws, 0.9)
-
-    assert (lower.tolist(), upper.tolist()) == ([50.0], [949.0])
-
-
 @pytest.mark.parametrize(("n_without", "expected"), [(2, (0.0, 97.0)), (3, (-inf, inf))])
 def test_resamples_without_a_fit_are_beyond_both_bounds(
     n_without: int, expected: tuple[float, float]

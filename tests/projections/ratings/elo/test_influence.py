@@ -118,6 +118,20 @@ def test_every_k_is_rated_as_if_it_were_alone_though_each_remembers_as_much_as_i
         assert alone.traces.tobytes() == together[k].traces.tobytes()
 
 
+@pytest.mark.nightly
+def test_the_ends_of_orders_are_as_random_as_whole_orders() -> None:
+    """They are other orders, and the ratings the same but for that."""
+    [battles] = draw_tournaments(1, n_prompts=1_500)
+
+    whole, late = (
+        rate(battles, EloParameters(), [16.0], most_replayed=n)[16.0] for n in (10**6, 0)
+    )
+
+    error = np.hypot(whole.order_sem(), late.order_sem())
+    assert np.abs(whole.mean() - late.mean()).max() < 3 * error.min()
+    assert late.order_sem() == pytest.approx(whole.order_sem(), rel=0.15)  # of 500: +- 4.5 %
+
+
 def test_no_battle_is_left_out_where_ratings_still_grow() -> None:
     """Under so small a K the first battle counts as the last does; as with one battle in all."""
     [battles] = draw_tournaments(1, n_prompts=60)
