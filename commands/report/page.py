@@ -7,7 +7,6 @@ escaped.
 
 import re
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
@@ -44,7 +43,7 @@ from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
 from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
-from projections.tournament.matches import planned_responses, response_status
+from projections.tournament.remaining import response_counts
 from projections.tournament.shares import stronger_judges
 from projections.tournament.state import Tournament
 from projections.tournament.waves import not_asked
@@ -159,11 +158,8 @@ def view_of(
     terms = subject.results.publication.terms
     account = rated.comparisons.account
     state, prompts = subject.results.tournament, terms.prompts
-    failed = Counter[str](
-        each.entrant.entrant_id
-        for each in planned_responses(state, prompts)
-        if response_status(state, each) == "failed"
-    )
+    counts = response_counts(state, prompts)
+    failed: dict[str, int] = {row.entrant_id: row.failed for row in counts if row.failed}
     is_labelled = _is_labelled(state)
     judge = subject.results.judge
     return DimensionView(

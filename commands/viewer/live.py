@@ -1,6 +1,5 @@
 """The data that all pages show, computed once for each head of the ledger."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -26,7 +25,8 @@ from projections.fold import Projection, fold
 from projections.results.ratings import FragilityRow
 from projections.tournament.compared import Account
 from projections.tournament.folding import tournament_of
-from projections.tournament.matches import keep_matches, planned_responses, response_status
+from projections.tournament.matches import keep_matches
+from projections.tournament.remaining import response_counts
 from projections.tournament.settlement import Settlement, account_of
 from projections.tournament.spend import Spend, spend_of
 from projections.tournament.state import Tournament
@@ -142,9 +142,10 @@ def _fragile(content: Mapping[str, object] | None) -> list[FragilityRow]:
 def _steps(state: Tournament, groups: Mapping[Dimension, Sequence[Settlement]]) -> Iterator[Step]:
     """Yield how many responses there are, and how many pairs are settled on each dimension."""
     prompts = frozenset(prompt.prompt_id for prompt in state.bank)
-    statuses = Counter(response_status(state, each) for each in planned_responses(state, prompts))
-    failed = f"{statuses['failed']:,} failed" if statuses["failed"] else ""
-    yield Step("responses", statuses["generated"], statuses.total(), failed)
+    counts = response_counts(state, prompts)
+    n_done, n_failed = sum(row.generated for row in counts), sum(row.failed for row in counts)
+    n_planned = n_done + n_failed + sum(row.missing for row in counts)
+    yield Step("responses", n_done, n_planned, f"{n_failed:,} failed" if n_failed else "")
     for dimension, group in groups.items():
         account = account_of(group)
         yield Step(

@@ -16,7 +16,7 @@ HEADER = "model_a,model_b,winner,question_id,source,judge_model\n"
 PAIRS = (("zoe", "amy"), ("amy", "kim"), ("kim", "zoe"))
 WINNERS = ("model_a", "tie", "model_b", "model_a", "no verdict")
 N_BATTLES = 45
-ALONE = ("elo --bootstraps 40", "winrates", "matches", "fragility", "bt")
+ALONE = ("elo", "winrates", "matches", "fragility", "bt")
 
 
 def battles() -> str:
@@ -147,9 +147,7 @@ def topics(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.mark.parametrize(
-    "command", ["elo --bootstraps 0", "winrates", "matches", "bt", "fragility"]
-)
+@pytest.mark.parametrize("command", ["elo", "winrates", "matches", "bt", "fragility"])
 def test_some_battles_of_a_set_are_shown_alone(topics: Path, command: str) -> None:
     """By category, with a line that says so; entrants without a battle there are not listed."""
     words = ("project", *command.split(), "--name", "topics", "--where", "category=math")
@@ -270,7 +268,7 @@ def test_python_reads_a_set_as_the_command_line_does(folder: Path, tourney: Tour
     """The same rows to the last digit, with no tournament on the ledger."""
     view = library.read_set(folder / "tournament.db", name="arena", as_of=1)
     by_library: dict[str, library.Rows[Any]] = {
-        "elo --k 32 --bootstraps 40": view.elo(k=32, bootstraps=40),
+        "elo --k 32": view.elo(k=32),
         "bt": view.bradley_terry(),
         "bt --ties davidson": view.bradley_terry(ties="davidson"),
         "winrates": view.win_rates(),

@@ -35,10 +35,6 @@ def elo(
     ties: Annotated[
         TieRule | None, typer.Option(help="drop: ties do not count; half: half a win for each.")
     ] = None,
-    bootstraps: Annotated[
-        int | None,
-        typer.Option("--bootstraps", help="The number of bootstrap resamples; 0: no intervals."),
-    ] = None,
     diff: options.Diff = None,
 ) -> None:
     """Compute Elo ratings. Options override the recorded settings.
@@ -47,7 +43,7 @@ def elo(
 
     Example: tourney project elo --k 16
     """
-    chosen = {"k": k, "k_sweep": numbers_of(k_sweep), "ties": ties, "bootstraps": bootstraps}
+    chosen = {"k": k, "k_sweep": numbers_of(k_sweep), "ties": ties}
     show(ctx, view_of(read_outcomes, partial(_elo, chosen=chosen)), diff)
 
 

@@ -40,7 +40,7 @@ _BT: Final[Mapping[str, str]] = {
 WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "tourney project elo": {
         f"--{key.replace('_', '-')}": _OF_ELO.format(key=key)
-        for key in ("permutations", "initial_rating", "seed")
+        for key in ("permutations", "initial_rating", "seed", "bootstraps")
     },
     "tourney project bt": _BT,
     "tourney export elo-ratings": _BT,

@@ -23,7 +23,7 @@ from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED, Rule
 Source = TypeVar("Source", JudgedTournament, SelectedSet, JudgedTournament | SelectedSet)
 _TOO_MANY: Final = 0.2  # of the judged pairs are inconsistent
 _RATED_BY: Final = {
-    "elo": ("elo", EloParameters.__struct_fields__, {"k", "k_sweep", "ties", "bootstraps"}),
+    "elo": ("elo", EloParameters.__struct_fields__, {"k", "k_sweep", "ties"}),
     "bradley_terry": (
         "bt",
         ("ties", "prior_sd", "anchor", "anchor_rating", "level"),

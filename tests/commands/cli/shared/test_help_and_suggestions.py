@@ -140,7 +140,7 @@ def test_a_missing_argument_is_explained() -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("project", "elo", "--bootstrap", "5"), "--bootstraps"),
+        (("project", "elo", "--k-swep", "5"), "--k-sweep"),
         (("replay", "--out", "x"), "--output"),
         (("--versoin",), "--version"),
     ],
@@ -158,7 +158,7 @@ def test_a_misspelt_option_is_told_the_nearest(words: tuple[str, ...], hint: str
     ("words", "hint"),
     [
         (("import", "battles", "b.csv", "--set", "x"), " Did you mean '--name'?"),
-        (("project", "elo", "--resamples", "9"), " Did you mean '--bootstraps'?"),
+        (("project", "bt", "--rating", "9"), " Did you mean '--anchor'?"),
         (("import", "battles", "b.csv", "--xyzzy", "x"), ""),
     ],
 )
@@ -181,7 +181,7 @@ def test_an_option_is_spelt_in_one_way() -> None:
             longs[name].add(long)
 
     assert {name: found for name, found in longs.items() if len(found) > 1} == {}
-    assert longs.keys() >= {"--bootstraps", "--output", "-o", "--name", "--tournament"}
+    assert longs.keys() >= {"--output", "-o", "--name", "--tournament"}
     assert longs.keys().isdisjoint({"--resamples", "--out", "--set", "--stream"})
 
 
