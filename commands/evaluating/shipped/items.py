@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pydantic import ConfigDict, validate_call
 
@@ -34,6 +34,10 @@ class ListedEvaluation(Evaluation, Generic[Item]):
     def __len__(self) -> int:
         """Count the items."""
         return len(self.items)
+
+    def get(self, index: int) -> Any:  # noqa: ANN401  # of each kind its own
+        """Return an item's parts, by default the item."""
+        return self.items[index]
 
     def label(self, index: int) -> str:
         """Return where an item comes from."""

@@ -53,10 +53,6 @@ class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):
         """Read the documents, in order of their names."""
         super().__init__({each.name: _read(each) for each in _files(folder / path)})
 
-    def get(self, index: int) -> str:
-        """Return a document."""
-        return self.items[index]
-
 
 def _files(path: Path) -> Sequence[Path]:
     """Return a file, or the *.txt files of a folder."""
