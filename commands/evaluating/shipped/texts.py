@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation, PerplexityEvaluation
-from commands.evaluating.shipped.fields import text_of
 from commands.evaluating.shipped.items import ListedEvaluation, check_arguments, shuffle
-from commands.evaluating.shipped.rows import made_of, read_rows
+from commands.evaluating.shipped.rows import made_of, read_rows, text_of
 from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields
 from commands.settings.sections import UserPath
