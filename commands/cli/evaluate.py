@@ -15,7 +15,7 @@ from commands.cli.shared.terminal import progress_on_stderr
 from commands.cli.tables.render import Format
 from commands.decisions.recorder import EvaluationRecorder
 from commands.entrants.chats import ChatForm
-from commands.entrants.checkpoint import read_checkpoint
+from commands.entrants.files import read_checkpoint
 from commands.errors import counted
 from commands.evaluating.evaluate import CODE_CHANGED, PlannedEvaluation, evaluate_all
 from commands.evaluating.plan import plan_alone

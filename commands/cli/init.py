@@ -15,8 +15,8 @@ from commands.cli.shared import options
 from commands.cli.shared.output import say
 from commands.errors import ConfigurationError, counted
 from commands.importing.answer_tables import AnswersTable, read_answers_table
+from commands.importing.bank import read_prompts
 from commands.importing.labelled_pairs import VOTES_FILE
-from commands.importing.prompts import read_prompts
 from commands.settings.starting.examples import Example, files_of_example
 from commands.settings.starting.new_tournament import (
     FIRST_PROMPTS,

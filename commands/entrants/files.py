@@ -1,17 +1,30 @@
-"""Make an entrant from its settings: find its files, digest them, and check that they fit.
+"""Make an entrant from its settings or a checkpoint: find and digest its files, see that they fit.
 
-It needs no torch.
+It needs no torch. Weights and adapters are folders here, or names on the Hub.
 """
 
-from collections.abc import Mapping
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 from pydantic import JsonValue
 
-from commands.entrants import weights
 from commands.entrants.folder_or_hub import FetchSnapshot, FoundWeights, find_weights
 from commands.entrants.shards import shards_of, uncertainty_of
+from commands.entrants.weights import (
+    folder_digest,
+    head_layers,
+    places_of_base,
+    require_head_fit,
+    require_same_family,
+    require_tensors_fit,
+    tensor_shapes,
+    tensor_types,
+    training_step,
+)
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import EndpointSection, HfSection, HydraSection
@@ -38,7 +51,7 @@ def read_entrant(
     if section.loader == "endpoint":
         return _endpoint_entrant(section, max_new_tokens)
     place = find_weights(section.weights, folder, fetch, revision=section.revision)
-    base, weights_digest = place.folder, weights.folder_digest(place.folder)
+    base, weights_digest = place.folder, folder_digest(place.folder)
     names = section.adapters if section.loader == "hf" else ()
     places = [_adapter_place(name, folder, fetch) for name in names]
     last = [place, *places][-1]
@@ -53,7 +66,7 @@ def read_entrant(
         dtype=generation.dtype,
         hydra=_hydra(section, base, folder) if section.loader == "hydra" else None,
         revision=place.commit,
-        step=weights.training_step(last.folder, last.label),
+        step=training_step(last.folder, last.label),
         options=UNSET if section.loader == "hydra" else _options(section),
         sampler=SAMPLER,
     )
@@ -104,15 +117,15 @@ def _adapter_place(named: Path, folder: Path, fetch: FetchSnapshot | None) -> Fo
 
 
 def _adapter(path: Path, base: Path) -> Adapter:
-    digest = weights.folder_digest(path)
-    weights.require_same_family(base, path)
-    weights.require_tensors_fit(base, path, weights.tensor_shapes(path))
+    digest = folder_digest(path)
+    require_same_family(base, path)
+    require_tensors_fit(base, path, tensor_shapes(path))
     return Adapter(path=str(path), digest=digest)
 
 
 def _hydra(section: HydraSection, base: Path, folder: Path) -> Hydra:
     """Return a Hydra with the shards of each set, in the order of the heads; none if unused."""
-    layers = weights.head_layers(base, section.heads_depth)
+    layers = head_layers(base, section.heads_depth)
     security = shards_of((folder / section.security).resolve(), section.heads)
     robustness: tuple[Path, ...] = ()
     if section.robustness is not None and section.rob_checkpoint is not None:
@@ -136,6 +149,77 @@ def _shard(path: Path, name: str, base: Path, layers: range) -> Adapter:
         command = f"tourney import hydra-weights {base} OUT --{name} DIR"
         remedy = f"run `{command}`, where DIR is the folder of this set, and use OUT/{name} instead"
         raise WeightsError(path, "a shard must be a peft folder, and this is a file", remedy)
-    digest = weights.folder_digest(path)
-    weights.require_head_fit(base, path, layers)
+    digest = folder_digest(path)
+    require_head_fit(base, path, layers)
     return Adapter(path=str(path), digest=digest)
+
+
+_FloatType: TypeAlias = Literal["float32", "bfloat16", "float16"]
+_FLOATS: Final[Mapping[str, _FloatType]] = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
+
+
+def read_checkpoint(
+    checkpoint: Path,
+    name: str,
+    generation: GenerationSection,
+    adapters: Sequence[Path] = (),
+    *,
+    revision: str | None = None,
+    fetch: FetchSnapshot | None = None,
+) -> Entrant:
+    """Return the entrant of a checkpoint, in the float type of its weights.
+
+    Args:
+        checkpoint: Weights, or an adapter that names its base weights.
+        name: Of the entrant.
+        generation: How it generates; its `dtype` counts if it is set.
+        adapters: More adapters, merged in order.
+        revision: Of a checkpoint on the Hub; None: its main branch.
+        fetch: Asks the Hub; None: only folders on this machine are found.
+
+    Raises:
+        WeightsError: A file is missing or unreadable, does not fit, or is of another float type.
+    """
+    named = checkpoint
+    own = find_weights(checkpoint, Path(), fetch, revision=revision).folder
+    config = own / "adapter_config.json"
+    if config.exists():
+        named, revision = base_weights(config, fetch), None
+        adapters = (own, *adapters)
+    section = HfSection(id=name, weights=named, revision=revision, adapters=tuple(adapters))
+    if "dtype" not in generation.model_fields_set:
+        folder = find_weights(named, Path(), fetch, revision=revision).folder
+        generation = generation.model_copy(update={"dtype": _float_type(folder)})
+    return read_entrant(section, generation, Path(), fetch)
+
+
+def base_weights(config: Path, fetch: FetchSnapshot | None = None) -> Path:
+    """Return the folder of the weights that an adapter's configuration names, or their name.
+
+    A relative path starts where the process runs, as in peft, or else beside the adapter's folder.
+    Without such a folder, the Hub may have weights of this name.
+
+    Raises:
+        WeightsError: The configuration cannot be read, or there is no such folder.
+    """
+    remedy = "set it to the folder of the weights that the adapter belongs to"
+    try:
+        named = Path(str(json.loads(config.read_bytes())["base_model_name_or_path"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = "base_model_name_or_path cannot be read"
+        raise WeightsError(config, why, remedy) from error
+    for place in places_of_base(config.parent, str(named)):
+        return place
+    if fetch is not None and find_weights(named, Path(), fetch).commit:
+        return named
+    raise WeightsError(config, f"base_model_name_or_path is {str(named)!r}, no folder here", remedy)
+
+
+def _float_type(weights: Path) -> _FloatType:
+    """Return the float type of most of the weights' tensors."""
+    counted = Counter(each for each in tensor_types(weights) if each.startswith(("F", "BF")))
+    stored = next((name for name, _ in counted.most_common(1)), "F32")
+    if stored not in _FLOATS:
+        why = f"its tensors are {stored}, but must be one of {', '.join(_FLOATS)}"
+        raise WeightsError(weights, why, "convert them, or set dtype")
+    return _FLOATS[stored]

@@ -10,7 +10,14 @@ from typing import Any, ClassVar, Self
 
 from msgspec.structs import replace
 
-from commands.entrants.chats import BETWEEN, Chat, ChatForm, after_system, messages_of
+from commands.entrants.chats import (
+    BETWEEN,
+    Chat,
+    ChatForm,
+    after_system,
+    messages_of,
+    user_turn,
+)
 from commands.errors import ConfigurationError, DeferredFailures, counted
 from commands.evaluating.samples import (
     Inference,
@@ -97,8 +104,8 @@ class Evaluation(ABC):
         return options
 
     def chat_turns(self, index: int) -> Chat:
-        """Return an item's examples and question as turns of a chat."""
-        raise NotImplementedError(index)
+        """Return an item's examples and question as turns of a chat: its first part as a turn."""
+        return user_turn(self.get(index)[0])
 
     @property
     def has_chat(self) -> bool:
@@ -147,12 +154,15 @@ class Evaluation(ABC):
         return f"{self.id}[{index}]"
 
     @abstractmethod
+    def get(self, index: int) -> Any:  # noqa: ANN401  # of each kind its own
+        """Return an item's parts."""
+
+    @abstractmethod
     def item(self, index: int) -> EvaluationItem:
         """Return what `get` gives, checked; its digest identifies the item.
 
         Raises:
-            TypeError: `get` returns values of other types.
-            ValueError: A value is out of range, or a text cannot be encoded as UTF-8.
+            TypeError or ValueError: `get` returns something else.
         """
 
     @property
@@ -160,9 +170,9 @@ class Evaluation(ABC):
         """Digest of the code that scores what is recorded; None: metrics alone do."""
         return None
 
-    @abstractmethod
-    def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:
-        """Return the entrant with the decoding that the evaluation sets."""
+    def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:  # noqa: ARG002  # rollouts use them
+        """Return the entrant with the decoding that the evaluation sets, by default none."""
+        return replace(inference.entrant, temperature=None, max_new_tokens=1)
 
     @abstractmethod
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:

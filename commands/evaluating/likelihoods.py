@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from commands.entrants.chats import Chat, recorded_text, user_turn
+from commands.entrants.chats import recorded_text
 from commands.evaluating.evaluation import Evaluation, SampleResult
 from commands.evaluating.rollout import ScoredEvaluation
 from commands.evaluating.samples import (
@@ -64,10 +64,6 @@ class LikelihoodEvaluation(Evaluation):
         self, sample: Sample, likelihoods: Sequence[ContinuationLikelihood]
     ) -> Observation:
         """Return the observation of a sample from the log-likelihoods of its continuations."""
-
-    def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:  # noqa: ARG002  # as rollouts
-        """Return the entrant without its decoding, which log-likelihoods do not depend on."""
-        return replace(inference.entrant, temperature=None, max_new_tokens=1)
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:  # noqa: ARG002  # as rollouts
         """Return how texts begin; else the entrant and the items determine the log-likelihoods.
@@ -268,10 +264,6 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         item = choices_item(self.get(index), f"{type(self).__name__}.get({index})")
         messages = self.chat_messages(index)
         return replace(item, context=recorded_text(messages)) if messages else item
-
-    def chat_turns(self, index: int) -> Chat:
-        """Return the prefix as the user's turn."""
-        return user_turn(self.get(index)[0])
 
     def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:
         """Return the entrant without its decoding; in a chat, with its system prompt."""

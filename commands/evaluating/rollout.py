@@ -10,7 +10,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from commands.entrants.chats import Chat, ChatForm, recorded_text, user_turn
+from commands.entrants.chats import ChatForm, recorded_text
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluation import Evaluation, SampleResult
 from commands.evaluating.samples import (
@@ -186,10 +186,6 @@ class AnswersEvaluation(Evaluation):
         item = prompt_item(self.get(index), f"{type(self).__name__}.get({index})")
         messages = self.chat_messages(index)
         return replace(item, prompt=recorded_text(messages)) if messages else item
-
-    def chat_turns(self, index: int) -> Chat:
-        """Return a prompt as the user's turn."""
-        return user_turn(self.get(index)[0])
 
     def chat_form(self, inference: Inference) -> ChatForm:
         """Return how a chat template shows the prompts; by default in one turn."""

@@ -11,7 +11,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol, Self, TypeAlias
 
-from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from commands.entrants.chats import ChatForm, after_system, recorded_text
@@ -37,7 +36,6 @@ from ledger.events.evaluations import (
     TaskResults,
     TextItem,
 )
-from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json
 
 RequestKind = Literal["loglikelihood", "loglikelihood_rolling", "generate_until"]
@@ -185,9 +183,11 @@ class TaskEvaluation(Evaluation):
         """Count the items."""
         return len(self.items)
 
-    def item(self, index: int) -> Any:  # noqa: ANN401  # of each kind its own
+    def get(self, index: int) -> Any:  # noqa: ANN401  # of each kind its own
         """Return an item; a chat is recorded in place of its context."""
         return self.items[index].asked
+
+    item = get
 
     def outcome(
         self, observed: Mapping["TaskPart", Observed]
@@ -239,10 +239,6 @@ class TaskPart(TaskEvaluation):
         super().__init__(loaded, self.known.reference)
         self.decoding, self.bos, self.between = decoding, bos, self.known.between
         self._asked_by: tuple[ChatForm, int | None] | None = None
-
-    def get(self, index: int) -> Any:  # noqa: ANN401  # of each kind its own
-        """Return an item."""
-        return self.item(index)
 
     def asked_as(self, options: EvaluationOptions) -> Self:
         """Return the evaluation with its first questions asked as the options say."""
@@ -411,10 +407,6 @@ class TaskWhole(TaskEvaluation):
     def samples(self, options: EvaluationOptions) -> tuple[Sample, ...]:  # noqa: ARG002  # as others
         """Return none."""
         return ()
-
-    def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:  # noqa: ARG002  # as others
-        """Return the entrant without its decoding."""
-        return replace(inference.entrant, temperature=None, max_new_tokens=1)
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return those of the parts.

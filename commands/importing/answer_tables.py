@@ -6,6 +6,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
+from commands.importing.bank import (
+    ASKED,
+    bank_row,
+    columns_by_field,
+    header_of,
+    other_columns,
+    prompts_of_rows,
+)
 from commands.importing.formats.answers import (
     FIGURES,
     MODELS,
@@ -31,14 +39,6 @@ from commands.importing.labelled_pairs import (
     LabelledPairs,
     answer_columns,
     labelled_pairs,
-)
-from commands.importing.prompts import (
-    ASKED,
-    bank_row,
-    columns_by_field,
-    header_of,
-    other_columns,
-    prompts_of_rows,
 )
 from commands.settings.turns import FORMS
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError, counted, first_lines, joined_names
-from commands.importing.formats.agent_runs import text_of
-from commands.importing.formats.answers import AnswerRow, answer_rows, texts_of
+from commands.importing.formats.answers import AnswerRow, answer_rows, text_of, texts_of
 from commands.importing.formats.files import OpenParquet, reading, records_of
 from commands.importing.formats.rows import BadRow, InvalidFields, Sheet, unpacked
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask

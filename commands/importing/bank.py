@@ -1,16 +1,29 @@
-"""Read the bank that [prompts] bank names: a file, or a data set of the Hugging Face Hub."""
+"""Read the bank that [prompts] bank names: a file, or a data set of the Hugging Face Hub.
+
+For a new bank, prompts are also read from a table, as a spreadsheet or a program saves it.
+"""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import StringIO
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.rows import PROMPT_COLUMNS, Sheet
-from commands.importing.prompts import ASKED, columns_by_field, prompts_of_rows
+from commands.importing.formats.files import OpenParquet, csv_sheet, records_of
+from commands.importing.formats.rows import (
+    PROMPT_COLUMNS,
+    BadRow,
+    Record,
+    Sheet,
+    is_missing,
+    unpacked,
+)
 from commands.settings.hub_dataset import HubDataset, hub_dataset
-from commands.settings.inputs import prompts_in, read_bank
+from commands.settings.inputs import prompts_in, read_bank, read_text, with_defaults, with_lines
 from commands.settings.toml import from_home
+from commands.settings.turns import FORMS, with_turns
 from ledger.events.registration import Prompt
 
 OpenDataset: TypeAlias = Callable[[HubDataset], Sheet]
@@ -64,3 +77,142 @@ def _columns(dataset: HubDataset, header: Sequence[str]) -> Mapping[str, str]:
         fault = "no column holds the prompts; say which, as &text=COLUMN"
         raise ConfigurationError([f"{dataset.address}: {fault} {there}"])
     return columns_by_field(dataset.address, header, columns)
+
+
+_TYPED: Final = frozenset({".json", ".jsonl", ".ndjson", ".parquet"})
+ASKED: Final = frozenset({"text", *FORMS})
+"""The fields of which a prompt has one."""
+
+
+class PromptTable(NamedTuple):
+    """The prompts of a table, and the columns that were not used."""
+
+    prompts: tuple[dict[str, object], ...]
+    unused: tuple[str, ...]
+
+
+def read_prompts(path: Path, open_parquet: OpenParquet) -> PromptTable:
+    """Read a CSV file with a header, JSON, JSON lines or Parquet.
+
+    The column `prompt` is needed, all others are not.
+
+    Raises:
+        ConfigurationError: It cannot be read, has no column of prompts or no rows, or rows without
+            a prompt or with that of another row.
+    """
+    rows: Iterable[Record | BadRow]
+    if _TYPED.isdisjoint(path.suffixes):
+        text = read_text(path, "CSV file", key="--from-csv")
+        if not text.strip():
+            raise ConfigurationError([f"{path}: the file is empty"])
+        header, rows = csv_sheet(StringIO(text, newline=""))
+    else:
+        rows = [*records_of(path, None, open_parquet)]
+        header = header_of(rows)
+    column = columns_by_field(path, header, PROMPT_COLUMNS)
+    return PromptTable(prompts_of_rows(path, rows, column), other_columns(header, column))
+
+
+def header_of(rows: Iterable[Record | BadRow]) -> Sequence[str]:
+    """Return the columns that rows have, each once, in the order in which they come."""
+    records = (row for row in rows if isinstance(row, Record))
+    return [*dict.fromkeys(name for record in records for name in record.fields)]
+
+
+def columns_by_field(
+    place: Path | str, header: Sequence[str], columns: Mapping[str, Sequence[str]]
+) -> Mapping[str, str]:
+    """Return the column of each field of a prompt that a header has."""
+    names = {name.strip().casefold(): name for name in header if name.strip()}
+    given = Counter(name.strip().casefold() for name in header)
+    if twice := [name for names_ in columns.values() for name in names_ if given[name] > 1]:
+        remedy = "rename all but the one to read"
+        faults = [
+            f"{place}:1: there are {given[name]} columns {name!r}; {remedy}" for name in twice
+        ]
+        raise ConfigurationError(faults)
+    found = {field: [names[name] for name in of if name in names] for field, of in columns.items()}
+    column = {field: known[0] for field, known in found.items() if known}
+    if not ASKED & column.keys():
+        there = ", ".join(names.values()) or "nothing"
+        raise ConfigurationError(
+            [f"{place}:1: no column holds the prompts; name one 'prompt' (there: {there})"]
+        )
+    return column
+
+
+def other_columns(header: Sequence[str], column: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns of a header that hold no field of a prompt."""
+    names = {name.strip().casefold(): name for name in header if name.strip()}
+    return tuple(name for name in names.values() if name not in column.values())
+
+
+def prompts_of_rows(
+    place: Path | str, rows: Iterable[Record | BadRow], column: Mapping[str, str]
+) -> tuple[dict[str, object], ...]:
+    """Return the prompts of rows, by the column of each field.
+
+    Raises:
+        ConfigurationError: There is none, or a row has none or that of another row.
+    """
+    prompts = tuple(_prompts(place, rows, column))
+    if not prompts:
+        raise ConfigurationError([f"{place}: it holds no prompts below its header"])
+    return prompts
+
+
+def _prompts(
+    place: Path | str, rows: Iterable[Record | BadRow], column: Mapping[str, str]
+) -> Iterator[dict[str, object]]:
+    faulty: dict[str, list[int]] = {}  # lines by fault
+    first: dict[object, int] = {}  # lines of ids and of texts
+    for row in rows:
+        if isinstance(row, BadRow):
+            faulty.setdefault(row.why, []).append(row.line)
+            continue
+        try:
+            cells = {field: _cell(field, row.fields.get(name)) for field, name in column.items()}
+            prompt = _bank_row_of({field: cell for field, cell in cells.items() if cell})
+        except ConfigurationError as error:
+            for fault in error.faults:
+                faulty.setdefault(fault, []).append(row.line)
+            continue
+        if first.setdefault(prompt["prompt_id"], row.line) != row.line:
+            what = f"the id {prompt['prompt_id']!r}" if "prompt_id" in column else "the prompt"
+            fault = f"{what} is that of line {first[prompt['prompt_id']]}; remove one of them"
+            faulty.setdefault(fault, []).append(row.line)
+        else:
+            yield prompt
+    if faulty:
+        raise ConfigurationError([with_lines(place, *each) for each in faulty.items()])
+
+
+def _bank_row_of(given: Mapping[str, object]) -> dict[str, object]:
+    if not ASKED & given.keys():
+        raise ConfigurationError(["this row has no prompt; remove it"])
+    return bank_row(given)
+
+
+def bank_row(given: Mapping[str, object]) -> dict[str, object]:
+    """Return a prompt as a bank has it: with the defaults, a conversation as it was given.
+
+    Raises:
+        ConfigurationError: It is a conversation that no entrant could answer.
+    """
+    whole = {**with_defaults(with_turns(given)), **given}
+    return {name: value for name, value in whole.items() if name in given or name not in ASKED}
+
+
+def _cell(field: str, value: object) -> object:
+    """Return what a cell says; a conversation is a list, in a CSV as JSON.
+
+    Raises:
+        ConfigurationError: It is a list or an object where a text must be.
+    """
+    if field in FORMS:
+        found = unpacked(value)
+        return found if isinstance(found, list) else None
+    if isinstance(value, (dict, list)):
+        kind = "list" if isinstance(value, list) else "object"
+        raise ConfigurationError([f"{field!r} is a {kind}, not a text"])
+    return "" if is_missing(value) and not isinstance(value, str) else str(value).strip()

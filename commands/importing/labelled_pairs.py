@@ -13,8 +13,8 @@ from types import NoneType
 from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
+from commands.importing.bank import bank_row
 from commands.importing.formats.rows import BadRow, Fields, Record, is_missing, unpacked
-from commands.importing.prompts import bank_row
 from ledger.events.imports import Winner
 from projections.artifacts.escaping import guarded
 from projections.reliability.alternative_annotator import GOLD

@@ -6,7 +6,7 @@ contradict each other, ours is kept, and what follows only from theirs is left o
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ledger.chain import is_tombstone
 from ledger.errors import UnreadableEvent
@@ -29,23 +29,18 @@ from projections.evaluations.state import (
     labels_of,
 )
 
-
-class _PlanLabel(NamedTuple):
-    """How a completion refers to its plan."""
-
-    stream: StreamId
-    labels: Labels
-    number: int
+_PlanLabel: TypeAlias = tuple[StreamId, Labels, int]
+"""How a completion refers to its plan: by its stream, its labels and its number."""
 
 
-class MergedPlans:
+class _Plans:
     """Our evaluation plans, and their plans that were rejected because they contradict ours.
 
     A sample of a rejected plan waits for another plan that asks for it: a later plan of theirs
     may belong to the same run.
     """
 
-    def __init__(self, ours: Ledger) -> None:
+    def __init__(self, ours: Iterable[Recorded]) -> None:
         self._plans: dict[_PlanLabel, evaluations.EvaluationPlanned] = {}  # ours
         self._n_samples: dict[Digest, dict[Digest, int]] = defaultdict(dict)  # by run, then item
         self._left_out: set[_PlanLabel] = set()
@@ -54,12 +49,17 @@ class MergedPlans:
         self._observed: set[tuple[StreamId, SampleKey]] = set()  # our samples
         # runs of which we observed samples that are unscorable to them
         self._unscorable_runs: set[tuple[StreamId, Digest]] = set()
-        self._position = ours.head.position
-        self._learn(ours.read(types=EVALUATION_EVENTS, until=self._position))
-
-    def catch_up(self, writer: EventWriter) -> None:
-        """Read what was recorded before the merge locked the ledger."""
-        self._learn(writer.committed_after(self._position))
+        for recorded in ours:
+            stream = recorded.stream
+            match event := recorded.event:
+                case evaluations.EvaluationPlanned():
+                    self.register(stream, event)
+                case evaluations.EvaluationCompleted():
+                    self._completed.add(_label_of(stream, event))
+                case evaluations.SampleObserved():
+                    self._observed.add((stream, key_of(event)))
+                case _:
+                    pass
 
     @property
     def n_waiting(self) -> int:
@@ -70,7 +70,13 @@ class MergedPlans:
         """Take note of a merged event; return the samples that waited for such a plan."""
         match event:
             case evaluations.EvaluationPlanned():
-                return self._add_plan(stream, event)
+                self._plans[_label_of(stream, event)] = event
+                n_samples = self._n_samples[event.run_key]
+                for item in event.items:
+                    n_samples[item] = max(event.n_samples, n_samples.get(item, 0))
+                if waited := self._waiting.get(event.run_key):
+                    self._waiting[event.run_key] = []  # they wait again if it does not ask for them
+                    return waited
             case evaluations.SampleUnscorable() if (stream, key_of(event)) in self._observed:
                 self._unscorable_runs.add((stream, event.run_key))
             case _:
@@ -79,14 +85,14 @@ class MergedPlans:
 
     def reject(self, stream: StreamId, plan: evaluations.EvaluationPlanned) -> None:
         """Take note that their plan contradicts ours."""
-        self._left_out.add(_PlanLabel(stream, labels_of(plan), plan.number))
+        self._left_out.add(_label_of(stream, plan))
         self._waiting.setdefault(plan.run_key, [])
 
     def has(self, stream: StreamId, event: Event) -> bool:
         """Return whether a plan of theirs is ours, though one does not say how it asks."""
         if not isinstance(event, evaluations.EvaluationPlanned):
             return False
-        ours = self._plans.get(_PlanLabel(stream, labels_of(event), event.number))
+        ours = self._plans.get(_label_of(stream, event))
         return ours is not None and is_same_plan(event, ours)
 
     def hold_sample(self, row: StoredEvent, sample: SampleFact) -> bool:
@@ -99,41 +105,18 @@ class MergedPlans:
 
     def contradicts(self, stream: StreamId, completed: evaluations.EvaluationCompleted) -> bool:
         """Return whether its plan was rejected, or it counts as unscorable what we observed."""
-        name = _name_of(stream, completed)
-        is_new = name not in self._completed
-        ours = self._plans.get(name)
+        label = _label_of(stream, completed)
+        ours = self._plans.get(label)
         misses_ours = ours is not None and (stream, ours.run_key) in self._unscorable_runs
-        return name in self._left_out or (is_new and misses_ours)
-
-    def _learn(self, ours: Iterable[Recorded]) -> None:
-        """Take note of our events before the merge."""
-        for recorded in ours:
-            stream = recorded.stream
-            match event := recorded.event:
-                case evaluations.EvaluationPlanned():
-                    self._add_plan(stream, event)
-                case evaluations.EvaluationCompleted():
-                    self._completed.add(_name_of(stream, event))
-                case evaluations.SampleObserved():
-                    self._observed.add((stream, key_of(event)))
-                case _:
-                    pass
-
-    def _add_plan(
-        self, stream: StreamId, plan: evaluations.EvaluationPlanned
-    ) -> Sequence[StoredEvent]:
-        self._plans[_PlanLabel(stream, labels_of(plan), plan.number)] = plan
-        n_samples = self._n_samples[plan.run_key]
-        for item in plan.items:
-            n_samples[item] = max(plan.n_samples, n_samples.get(item, 0))
-        waited = self._waiting.get(plan.run_key, [])
-        if waited:  # they wait again if this plan does not ask for them
-            self._waiting[plan.run_key] = []
-        return waited
+        return label in self._left_out or (label not in self._completed and misses_ours)
 
 
-def _name_of(stream: StreamId, event: evaluations.EvaluationCompleted) -> _PlanLabel:
-    return _PlanLabel(stream, Labels(event.entrant, event.evaluation), event.number)
+def _label_of(
+    stream: StreamId, event: evaluations.EvaluationPlanned | evaluations.EvaluationCompleted
+) -> _PlanLabel:
+    if isinstance(event, evaluations.EvaluationPlanned):
+        return stream, labels_of(event), event.number
+    return stream, Labels(event.entrant, event.evaluation), event.number
 
 
 class MergeCounts(NamedTuple):
@@ -162,10 +145,8 @@ def merge_ledger(ledger: Ledger, rows: Iterable[StoredEvent]) -> MergeCounts:
     Raises:
         LedgerError: An event cannot be read or written; nothing was appended.
     """
-    plans = MergedPlans(ledger)
     with ledger.writing() as writer:
-        plans.catch_up(writer)
-        taking = _Merge(writer, plans)
+        taking = _Merge(writer, _Plans(writer.of_types(EVALUATION_EVENTS)))
         last = None
         for last in rows:
             taking.merge_event(last)
@@ -176,7 +157,7 @@ def merge_ledger(ledger: Ledger, rows: Iterable[StoredEvent]) -> MergeCounts:
 class _Merge:
     """The merge of one ledger's events into another."""
 
-    def __init__(self, writer: EventWriter, plans: MergedPlans) -> None:
+    def __init__(self, writer: EventWriter, plans: _Plans) -> None:
         self._writer = writer
         self._plans = plans
         self._is_copy = writer.position == 0

@@ -1,7 +1,8 @@
 """Append within one write transaction: give events their positions, keys and hashes."""
 
+import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ledger.chain import GENESIS, is_tombstone, leaf_hash, link_hash, payload_digest
@@ -17,7 +18,9 @@ ID_BYTES: Final = 16
 _DAY_US: Final = 86_400_000_000  # clocks differ, time zones are mistaken
 
 _LAST: Final = "SELECT * FROM event ORDER BY position DESC LIMIT 1"
-_AFTER: Final = "SELECT * FROM event WHERE position > ? ORDER BY position"
+_OF_TYPES: Final = (
+    "SELECT * FROM event WHERE type IN (SELECT value FROM json_each(?)) ORDER BY position"
+)
 _STREAM_AT: Final = "SELECT stream FROM event WHERE position = ?"
 _WITH_KEY: Final = f"SELECT * FROM event WHERE {KEY} = ?"  # noqa: S608 (a constant)
 # An event's version is the number of its stream's events.
@@ -131,9 +134,9 @@ class EventWriter:
         row = self._find(key_of(event_id))
         return row is not None and row.event_id == event_id and is_tombstone(row.data)
 
-    def committed_after(self, position: int) -> Iterator[Recorded]:
-        """Yield events after a position that were committed before this transaction."""
-        for values in self._connection.execute(_AFTER, (position,)):
+    def of_types(self, types: Collection[str]) -> Iterator[Recorded]:
+        """Yield the events of some types that the ledger has at this moment, in order."""
+        for values in self._connection.execute(_OF_TYPES, (json.dumps(sorted(types)),)):
             yield StoredEvent.of(values).decode()
 
     @property

@@ -14,7 +14,7 @@ from transformers import GenerationConfig, PreTrainedModel
 
 from commands.backends.huggingface.local import Load, load_entrant
 from commands.backends.weights.loaded import as_loaded
-from commands.entrants.checkpoint import read_checkpoint
+from commands.entrants.files import read_checkpoint
 from commands.errors import ConfigurationError
 from commands.settings.schema import GenerationSection
 from ledger.events.registration import SAMPLER, Entrant

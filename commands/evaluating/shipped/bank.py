@@ -11,9 +11,8 @@ from commands.errors import ConfigurationError
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
-from commands.evaluating.shipped.fields import choices_of, text_of
 from commands.evaluating.shipped.items import ListedEvaluation, check_arguments, shuffle
-from commands.evaluating.shipped.rows import made_of, read_rows
+from commands.evaluating.shipped.rows import choices_of, made_of, read_rows, text_of
 from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields
 from commands.settings.sections import UserPath

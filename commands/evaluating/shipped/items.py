@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pydantic import ConfigDict, validate_call
 
@@ -25,19 +25,27 @@ class ListedEvaluation(Evaluation, Generic[Item]):
 
     whole: str = ""  # name of the evaluation that this is a part of
 
-    def __init__(self, items: Mapping[str, Item], part_of: Sequence[str] = ()) -> None:
-        """Set the items, by label, and the part to which each belongs; empty: there are none."""
-        self.items = tuple(items.values())
-        self._labels = tuple(items)
+    def __init__(
+        self, items: Mapping[str, Item] | Sequence[Item], part_of: Sequence[str] = ()
+    ) -> None:
+        """Set the items, maybe by label, and the part to which each belongs, if there are any."""
+        named = items if isinstance(items, Mapping) else dict(enumerate(items))
+        self.items: tuple[Item, ...] = tuple(named.values())
+        self._labels = tuple(named)  # or their numbers
         self._part_of = tuple(part_of)
 
     def __len__(self) -> int:
         """Count the items."""
         return len(self.items)
 
+    def get(self, index: int) -> Any:  # noqa: ANN401  # of each kind its own
+        """Return an item's parts, by default the item."""
+        return self.items[index]
+
     def label(self, index: int) -> str:
-        """Return where an item comes from."""
-        return self._labels[index]
+        """Return where an item comes from, if it is labelled."""
+        label = self._labels[index]
+        return label if isinstance(label, str) else super().label(index)
 
     def parts(self) -> Mapping[str, Self]:
         """Return each part as an evaluation of its own, by name; none if there are no parts.

@@ -17,9 +17,16 @@ from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, Sample
 from commands.evaluating.shipped.bank import contains_answer
-from commands.evaluating.shipped.fields import answer_index, choices_of, text_of, value_of
 from commands.evaluating.shipped.items import ListedEvaluation
-from commands.evaluating.shipped.rows import made_of, read_rows, split_files
+from commands.evaluating.shipped.rows import (
+    answer_index,
+    choices_of,
+    made_of,
+    read_rows,
+    split_files,
+    text_of,
+    value_of,
+)
 from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields
 from commands.ports import ContinuationLikelihood

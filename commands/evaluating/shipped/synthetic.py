@@ -3,32 +3,19 @@
 Words are single letters, which most vocabularies encode as one token after a space.
 """
 
-from collections.abc import Iterable
 from string import ascii_lowercase
 from typing import Annotated
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from commands.evaluating.likelihoods import EncodingEvaluation
-from commands.evaluating.shipped.items import check_arguments, shuffle
+from commands.evaluating.shipped.items import ListedEvaluation, check_arguments, shuffle
 
 Letters = Annotated[int, Field(ge=2, le=len(ascii_lowercase))]
 
 
-class LastWord(EncodingEvaluation):
+class LastWord(ListedEvaluation[str], EncodingEvaluation):
     """Base of tasks that ask for a text's last word, given everything before it."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        """Set the texts."""
-        self._texts = tuple(texts)
-
-    def __len__(self) -> int:
-        """Count the texts."""
-        return len(self._texts)
-
-    def get(self, index: int) -> str:
-        """Return a text."""
-        return self._texts[index]
 
     def clean(self, y_hat: str) -> str:
         """Return the last predicted word."""
@@ -51,7 +38,7 @@ class Copying(LastWord):
         seed: NonNegativeInt = 0,
     ) -> None:
         """Make n_items texts of n_words different words."""
-        super().__init__(_copying_text(n_words, seed, n) for n in range(n_items))
+        super().__init__([_copying_text(n_words, seed, n) for n in range(n_items)])
 
 
 class Composition(LastWord):
@@ -66,7 +53,7 @@ class Composition(LastWord):
         seed: NonNegativeInt = 0,
     ) -> None:
         """Make n_items texts with functions on n_values values."""
-        super().__init__(_composition_text(n_values, seed, n) for n in range(n_items))
+        super().__init__([_composition_text(n_values, seed, n) for n in range(n_items)])
 
 
 def _copying_text(n_words: int, *seed: int) -> str:

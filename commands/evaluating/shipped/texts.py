@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation, PerplexityEvaluation
-from commands.evaluating.shipped.fields import text_of
 from commands.evaluating.shipped.items import ListedEvaluation, check_arguments, shuffle
-from commands.evaluating.shipped.rows import made_of, read_rows
+from commands.evaluating.shipped.rows import made_of, read_rows, text_of
 from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields
 from commands.settings.sections import UserPath
@@ -52,10 +51,6 @@ class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):
     def __init__(self, *, folder: Path, path: UserPath) -> None:
         """Read the documents, in order of their names."""
         super().__init__({each.name: _read(each) for each in _files(folder / path)})
-
-    def get(self, index: int) -> str:
-        """Return a document."""
-        return self.items[index]
 
 
 def _files(path: Path) -> Sequence[Path]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from commands.entrants.checkpoint import base_weights, read_checkpoint
+from commands.entrants.files import base_weights, read_checkpoint
 from commands.entrants.folder_or_hub import HubSnapshot
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection

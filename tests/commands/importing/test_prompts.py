@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
+from commands.importing.bank import PromptTable, read_prompts
 from commands.importing.formats.rows import Sheet
-from commands.importing.prompts import PromptTable, read_prompts
 
 
 def no_parquet(*_: object) -> Sheet:

@@ -8,8 +8,7 @@ import pytest
 
 from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
-from commands.evaluating.shipped.fields import text_of
-from commands.evaluating.shipped.rows import made_of, read_rows, split_files
+from commands.evaluating.shipped.rows import made_of, read_rows, split_files, text_of
 from tests.support.builders.evaluating import write_lines
 
 
