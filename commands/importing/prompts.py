@@ -8,7 +8,14 @@ from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.importing.formats.files import OpenParquet, csv_sheet, records_of
-from commands.importing.formats.rows import PROMPT_COLUMNS, BadRow, Record, is_missing, unpacked
+from commands.importing.formats.rows import (
+    PROMPT_COLUMNS,
+    BadRow,
+    Record,
+    in_one_text,
+    is_missing,
+    unpacked,
+)
 from commands.settings.inputs import read_text, with_defaults, with_lines
 from commands.settings.turns import FORMS, with_turns
 
@@ -145,6 +152,8 @@ def _cell(field: str, value: object) -> object:
     if field in FORMS:
         found = unpacked(value)
         return found if isinstance(found, list) else None
+    if field == "gold_answer":
+        value = in_one_text(value)
     if isinstance(value, (dict, list)):
         kind = "list" if isinstance(value, list) else "object"
         raise ConfigurationError([f"{field!r} is a {kind}, not a text"])
