@@ -17,6 +17,7 @@ from commands.importing.formats.rows import (
     BadRow,
     Record,
     Sheet,
+    in_one_text,
     is_missing,
     unpacked,
 )
@@ -212,6 +213,8 @@ def _cell(field: str, value: object) -> object:
     if field in FORMS:
         found = unpacked(value)
         return found if isinstance(found, list) else None
+    if field == "gold_answer":
+        value = in_one_text(value)
     if isinstance(value, (dict, list)):
         kind = "list" if isinstance(value, list) else "object"
         raise ConfigurationError([f"{field!r} is a {kind}, not a text"])

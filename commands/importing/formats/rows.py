@@ -280,18 +280,22 @@ def unpacked(value: object) -> object:
     return found if isinstance(found, list) else value
 
 
-def said_of_prompt(fields: Fields, *, but: str = "") -> dict[str, object]:
-    """Return the gold answer and the category that a row has of its prompt, in columns but one.
+def in_one_text(value: object) -> object:
+    """Return the texts of a list as one, as MT-bench has references to its turns, some empty."""
+    texts = value if isinstance(value, list) else []
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return value
+    return "\n\n".join(text for text in texts if text.strip())
 
-    A list of texts, as MT-bench has for its turns, becomes one text.
-    """
+
+def said_of_prompt(fields: Fields, *, but: str = "") -> dict[str, object]:
+    """Return the gold answer and the category that a row has of its prompt, in columns but one."""
     said: dict[str, object] = {}
     for field in ("gold_answer", "category"):
         for value in (fields.get(name) for name in PROMPT_COLUMNS[field] if name != but.casefold()):
-            given = value if isinstance(value, list) else [value]
-            texts = [text for text in given if isinstance(text, str) and text.strip()]
-            if texts and len(texts) == len(given):
-                said.setdefault(field, "\n\n".join(texts))
+            text = in_one_text(value)
+            if isinstance(text, str) and text.strip():
+                said.setdefault(field, text)
     return said
 
 

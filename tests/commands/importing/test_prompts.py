@@ -146,3 +146,21 @@ def test_json_lines_are_a_table_too(tmp_path: Path) -> None:
     assert prompts[0]["text"] == "Why?"
     assert prompts[0]["gold_answer"] == "So."
     assert prompts[1]["turns"] == ["Who?", "When?"]
+
+
+def test_references_to_several_turns_are_one_gold_answer(tmp_path: Path) -> None:
+    """As in MT-bench's own question.jsonl; what is no list of texts is none."""
+    file = tmp_path / "question.jsonl"
+    row = '{"question_id": 111, "turns": ["Area?", "Of both?"], "reference": %s}\n'
+    file.write_text(
+        row % '["It is 3.", "It is 6."]' + row.replace("Area", "Sum") % '["", "It is 7."]'
+    )
+
+    (both, second), unused = read_prompts(file, no_parquet)
+
+    assert both["gold_answer"] == "It is 3.\n\nIt is 6."
+    assert second["gold_answer"] == "It is 7."
+    assert unused == ("question_id",)
+    file.write_text(row % "[3]")
+    with pytest.raises(ConfigurationError, match="'gold_answer' is a list, not a text"):
+        read_prompts(file, no_parquet)
