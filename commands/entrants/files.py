@@ -131,14 +131,15 @@ def _hydra(section: HydraSection, base: Path, folder: Path) -> Hydra:
     if section.robustness is not None and section.rob_checkpoint is not None:
         place = (folder / section.robustness).resolve()
         robustness = shards_of(place, section.heads, section.rob_checkpoint)
-    uncertainty: tuple[Path, ...] = ()
+    uncertainty = None
     if section.uncertainty is not None and section.needs_uncertainty:
-        uncertainty = (uncertainty_of((folder / section.uncertainty).resolve()),)
+        path = uncertainty_of((folder / section.uncertainty).resolve())
+        uncertainty = _shard(path, "uncertainty", base, layers)
     return Hydra(
         heads_depth=section.heads_depth,
         security=tuple(_shard(path, "security", base, layers) for path in security),
         robustness=tuple(_shard(path, "robustness", base, layers) for path in robustness),
-        uncertainty=next((_shard(path, "uncertainty", base, layers) for path in uncertainty), None),
+        uncertainty=uncertainty,
         bypass_jury=section.bypass_jury,
         beta=section.beta,
     )

@@ -77,8 +77,12 @@ def import_hydra(
         raise ConfigurationError([f"nothing to import: name one of {', '.join(sets._fields)}"])
     depth = heads_depth or _training_of(sets.security).heads_depth or DEFAULT_DEPTH
     layers = head_layers(weights, depth)
-    shards = _shards(sets, n_heads)
-    imported = [_imported(shard, to_peft, weights, layers) for shard in shards]
+    imported = []
+    for name, path, set_of in _shards(sets, n_heads):
+        folder = to_peft(path, layers, str(weights))
+        require_tensors_fit(weights, path, folder.shapes)
+        _require_as_said(path, folder, set_of / _MANIFEST, _training_of(set_of))
+        imported.append(ImportedAdapter(path, name, folder))
     files = {
         f"{each.name}/{name}": content
         for each in imported
@@ -100,48 +104,29 @@ class _Manifest(BaseModel):
     config: _Training = _Training()
 
 
-class _ShardToImport(NamedTuple):
-    name: str
-    path: Path
-    set_of: Path
-    training: _Training  # of the whole set
-
-
-def _shards(sets: ShardSets, n_heads: int) -> Iterator[_ShardToImport]:
+def _shards(sets: ShardSets, n_heads: int) -> Iterator[tuple[str, Path, Path]]:
+    """Yield the name of each shard, its place, and the folder of its set."""
     for name, folder in (("security", sets.security), ("robustness", sets.robustness)):
         if folder is not None:
-            training = _training_of(folder)
             for checkpoint in checkpoints_of(folder):
                 place = name if checkpoint == FINAL else f"{name}/step_{checkpoint}"
                 for head, path in enumerate(shards_of(folder, n_heads, checkpoint)):
-                    yield _ShardToImport(f"{place}/shard_{head}", path, folder, training)
+                    yield f"{place}/shard_{head}", path, folder
     if sets.uncertainty is not None:
-        path, training = uncertainty_of(sets.uncertainty), _training_of(sets.uncertainty)
-        yield _ShardToImport("uncertainty", path, sets.uncertainty, training)
+        yield "uncertainty", uncertainty_of(sets.uncertainty), sets.uncertainty
 
 
-def _imported(
-    shard: _ShardToImport, to_peft: ToPeft, weights: Path, layers: range
-) -> ImportedAdapter:
-    """Read a shard, and check that it fits the weights and its manifest."""
-    folder = to_peft(shard.path, layers, str(weights))
-    require_tensors_fit(weights, shard.path, folder.shapes)
-    _require_as_said(shard, folder)
-    return ImportedAdapter(shard.path, shard.name, folder)
-
-
-def _require_as_said(shard: _ShardToImport, folder: PeftFolder) -> None:
+def _require_as_said(path: Path, folder: PeftFolder, manifest: Path, said: _Training) -> None:
     """Require the rank and the alpha of the manifest; a `.pt` file does not hold its alpha."""
-    manifest, said = shard.set_of / _MANIFEST, shard.training
     if said.lora_r not in {None, folder.rank}:
         why = f"its rank is {folder.rank}, and {manifest} says lora_r {said.lora_r}"
-        raise WeightsError(shard.path, why, "put the manifest and the shards of one training there")
+        raise WeightsError(path, why, "put the manifest and the shards of one training there")
     if said.lora_alpha not in {None, folder.alpha}:
         why = (
             f"it would be merged with lora_alpha {folder.alpha} at rank {folder.rank},"
             f" and {manifest} says lora_alpha {said.lora_alpha}"
         )
-        raise WeightsError(shard.path, why, "import a folder of peft that has its own lora_alpha")
+        raise WeightsError(path, why, "import a folder of peft that has its own lora_alpha")
 
 
 def _training_of(folder: Path | None) -> _Training:

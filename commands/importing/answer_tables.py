@@ -19,7 +19,7 @@ from commands.importing.formats.answers import (
     MODELS,
     TEXTS,
     AnswerRow,
-    answer_rows,
+    answers_of_rows,
     figure_of,
     is_of_a_tool,
 )
@@ -28,7 +28,6 @@ from commands.importing.formats.rows import (
     PROMPT_COLUMNS,
     BadRow,
     Fields,
-    InvalidFields,
     Record,
     is_missing,
     said_of_prompt,
@@ -131,13 +130,10 @@ def _answers_of(file: Path, rows: Iterable[Record | BadRow]) -> Sequence[AnswerR
         ConfigurationError: A row is no answer.
     """
     found: list[AnswerRow] = []
-    for row in rows:
+    for row in answers_of_rows(rows):
         if isinstance(row, BadRow):
             raise ConfigurationError([f"{file}:{row.line}: {row.why}"])
-        try:
-            found += answer_rows(row.fields)
-        except InvalidFields as error:
-            raise ConfigurationError([f"{file}:{row.line}: {error}"]) from error
+        found.append(row[1])
     if not found:
         raise ConfigurationError([f"{file}: it holds no answers"])
     return found

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError, counted, first_lines, joined_names
-from commands.importing.formats.answers import AnswerRow, answer_rows, text_of, texts_of
+from commands.importing.formats.answers import AnswerRow, answers_of_rows, text_of, texts_of
 from commands.importing.formats.files import OpenParquet, reading, records_of
-from commands.importing.formats.rows import BadRow, InvalidFields, Sheet, unpacked
+from commands.importing.formats.rows import BadRow, Record, Sheet, unpacked
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from commands.settings.sections import RecordedSection
 from ledger.events.conversations import Messages, asked_so_far, n_answers, turns_in
@@ -191,19 +191,15 @@ def _answers_to(
 def _rows(
     file: Path, column: str | None, open_parquet: OpenParquet | None, bad: list[str]
 ) -> Iterator[tuple[int, AnswerRow]]:
-    is_there = column is None
-    for record in records_of(file, None, open_parquet or _no_parquet):
-        if isinstance(record, BadRow):
-            bad.append(f"{record.line}: {record.why}")
-            continue
-        is_there = is_there or column in record.fields
-        try:
-            for row in answer_rows(record.fields, column):
-                yield record.line, row
-        except InvalidFields as error:
-            bad.append(f"{record.line}: {error}")
-    if not is_there:
+    rows = [*records_of(file, None, open_parquet or _no_parquet)]
+    fields = (row.fields for row in rows if isinstance(row, Record))
+    if column is not None and not any(column in each for each in fields):
         raise ConfigurationError([f"{file}: no column {column!r}, which `column` names"])
+    for row in answers_of_rows(rows, column):
+        if isinstance(row, BadRow):
+            bad.append(f"{row.line}: {row.why}")
+        else:
+            yield row
 
 
 def _no_parquet(path: Path, _columns: Collection[str] | None) -> Sheet:

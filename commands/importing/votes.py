@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from commands.errors import ConfigurationError
 from ledger.errors import StaleVersion
@@ -38,13 +38,6 @@ DEFAULT_SEED: Final = 20260427
 _FORMAT: Final = "annotation"
 
 
-class SetRead(NamedTuple):
-    """How far a set has been read."""
-
-    position: int = 0  # of its last event
-    version: int = 0
-
-
 @dataclass
 class BallotBox:
     """The ballots of an annotator, and the votes that were cast; threads may share it."""
@@ -56,7 +49,8 @@ class BallotBox:
     ballots: tuple[Ballot, ...]
     votes: dict[Digest, CastVote] = field(default_factory=dict)
     _turn: Lock = field(default_factory=Lock)
-    _read: SetRead = field(default_factory=SetRead)
+    _position: int = 0  # of the last event of the set that was read
+    _version: int = 0  # of the set then
 
     @cached_property
     def _digests(self) -> tuple[Digest, ...]:
@@ -105,8 +99,8 @@ class BallotBox:
                 if self.n_cast_on(number) != n_before:
                     return False
                 with suppress(StaleVersion):  # another process voted at this moment
-                    stream, version = battles_stream(self.name), self._read.version
-                    self.ledger.append(stream, [event], expected_version=version)
+                    stream = battles_stream(self.name)
+                    self.ledger.append(stream, [event], expected_version=self._version)
                     self.catch_up()
                     return True
 
@@ -116,13 +110,12 @@ class BallotBox:
         Raises:
             ConfigurationError: The set was drawn otherwise.
         """
-        stream, after = battles_stream(self.name), self._read.position
-        for each in self.ledger.read(stream=stream, after=after):
+        for each in self.ledger.read(stream=battles_stream(self.name), after=self._position):
             if isinstance(each.event, BattlesImported):
                 if each.event.drawn not in {None, self.sample}:
                     raise ConfigurationError([_drawn_otherwise(self.name, each.event.drawn)])
                 self.votes |= votes_cast([each.event])
-            self._read = SetRead(each.position, each.version)
+            self._position, self._version = each.position, each.version
 
     def _event(self, number: int, choice: Choice, version: int) -> BattlesImported:
         ballot = self.ballots[number]
@@ -130,10 +123,9 @@ class BallotBox:
             ballot.entrant_a,
             ballot.entrant_b,
             CHOICES[choice],
-            None,
-            ballot.pairing.prompt.prompt_id,
-            "human",
-            self.annotator,
+            question_id=ballot.pairing.prompt.prompt_id,
+            source="human",
+            judge_model=self.annotator,
         )
         return BattlesImported.of(
             [battle],

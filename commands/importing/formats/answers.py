@@ -13,9 +13,11 @@ from typing import Final, NamedTuple
 from commands.errors import ConfigurationError
 from commands.importing.formats.rows import (
     PROMPT_COLUMNS,
+    BadRow,
     Cells,
     Fields,
     InvalidFields,
+    Records,
     is_missing,
     said_of_prompt,
     shorten,
@@ -48,6 +50,21 @@ class AnswerRow(NamedTuple):
     p_correct: float | None = None  # the model's own estimate
     turns: tuple[str, ...] = ()  # the answers to a conversation's questions, where it has several
     may_go_on: bool = False  # whether there may be answers to questions that a bank lacks
+
+
+def answers_of_rows(
+    rows: Records, column: str | None = None
+) -> Iterator[tuple[int, AnswerRow] | BadRow]:
+    """Yield the answers of rows, each with its line, and the rows that are none."""
+    for row in rows:
+        if isinstance(row, BadRow):
+            yield row
+            continue
+        try:
+            for answer in answer_rows(row.fields, column):
+                yield row.line, answer
+        except InvalidFields as error:
+            yield BadRow(row.line, str(error))
 
 
 def answer_rows(fields: Fields, column: str | None = None) -> Iterator[AnswerRow]:
