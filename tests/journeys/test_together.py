@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from commands.backends.anthropic.batches import AnthropicBatches
-from commands.judging.batches import fitting_prefix
+from commands.batching.sending import fitting_prefix
 from commands.judging.judge import Receipts
 from ledger.auditing.audit import audit
 from ledger.events.judging import (
