@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
-from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ledger.errors import TourneyError
 from ledger.events.conversations import Messages
@@ -290,15 +290,30 @@ class BatchState:
     failure: str | None = None  # why the provider did nothing on it, and bills nothing
 
 
-class BatchJudge(Protocol):
-    """Answers queries in batches, which go on without this process.
+BatchAnswer: TypeAlias = Answer | GeneratedText | GenerationFailure
+"""What becomes of a request in a batch: to a judge, or to an entrant."""
+
+
+def key_of(each: JudgeQuery | GenerationTask | BatchAnswer) -> Digest:
+    """Return what identifies a request, of the request or of what became of it."""
+    if isinstance(each, GenerationTask | GeneratedText | GenerationFailure):
+        return each.response_key
+    return each.query_key
+
+
+_Request_contra = TypeVar("_Request_contra", contravariant=True)
+_Answer_co = TypeVar("_Answer_co", covariant=True)
+
+
+class Batches(Protocol[_Request_contra, _Answer_co]):
+    """Answers requests of a judge or of an entrant in batches, which go on without this process.
 
     Every method but `create` is safe to repeat, and repeats what failed for a while by itself. Each
     raises `NoCredentials` without a valid key; `NotAnswering` if the provider cannot be reached or
     has a fault of its own; and another `ProviderError` for what cannot pass.
     """
 
-    def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+    def create(self, requests: Sequence[_Request_contra], /) -> BatchState:
         """Send a batch, at most once.
 
         Raises:
@@ -308,8 +323,8 @@ class BatchJudge(Protocol):
             SpendLimitReached: The provider's spend limit is reached.
         """
 
-    def n_bytes(self, query: JudgeQuery) -> int:
-        """Return how many bytes a query adds to a batch."""
+    def n_bytes(self, request: _Request_contra, /) -> int:
+        """Return how many bytes a request adds to a batch."""
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return a batch's status."""
@@ -324,7 +339,7 @@ class BatchJudge(Protocol):
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, by its clock; the newest first."""
 
-    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+    def results(self, provider_batch_id: str) -> Iterator[_Answer_co]:
         """Yield the answers in an ended batch's results, in any order, as one download has them.
 
         A download may lack some: cut off without a sign, or a web page in its place; a provider's
@@ -339,8 +354,12 @@ class BatchJudge(Protocol):
         """Stop a batch; what is answered already is billed and kept."""
 
 
+BatchJudge: TypeAlias = Batches[JudgeQuery, Answer]
+BatchResponder: TypeAlias = Batches[GenerationTask, GeneratedText | GenerationFailure | NoReply]
 BatchJudgeOf: TypeAlias = Callable[[JudgeSettings], BatchJudge]
 """Returns the port of a judge, the same one each time: each judge may have its own provider."""
+BatchResponderOf: TypeAlias = Callable[[Entrant], BatchResponder]
+"""Likewise, of an entrant."""
 
 
 class TokenCounter(Protocol):
@@ -398,3 +417,6 @@ class Backends(Protocol):
         self, judge: JudgeSettings, refused: Sequence[ParameterRefused] = ()
     ) -> BatchJudge:
         """Return a judge that answers in batches, likewise."""
+
+    def batch_responder(self, entrant: Entrant) -> BatchResponder:
+        """Return what answers for an entrant in batches, likewise."""

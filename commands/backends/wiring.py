@@ -34,6 +34,7 @@ from commands.judging.panel import keys_needed, section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.ports import (
     BatchJudge,
+    BatchResponder,
     Billing,
     Generator,
     Judge,
@@ -45,7 +46,6 @@ from commands.ports import (
 )
 from commands.settings.api_keys import key_in, require_keys
 from commands.settings.hub_dataset import HubDataset
-from commands.settings.makers import is_anthropic
 from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection, RecordedSection
 from commands.settings.servers import OPENAI_URL, Server
@@ -131,38 +131,51 @@ class ConfiguredBackends:
         """
         if judge.company == "endpoint":
             return _openai_batches(self.settings, judge, refused)
+        from commands.backends.anthropic._replies import answer_of
         from commands.backends.anthropic.batches import AnthropicBatches
         from commands.backends.anthropic.client import with_client
+        from commands.backends.anthropic.requests import RequestForm
 
-        how = self.settings.judge
-        return with_client(lambda client: AnthropicBatches(client, judge, cache=how.cache))
+        form = RequestForm(judge, cache=self.settings.judge.cache)
+        return with_client(lambda client: AnthropicBatches(client, form.params, answer_of))
+
+    def batch_responder(self, entrant: Entrant) -> BatchResponder:
+        """Return what answers for an entrant at Anthropic in batches.
+
+        Raises:
+            NoCredentials: No key is set.
+            ConfigurationError: The entrant has options that the API does not know.
+        """
+        from commands.backends.anthropic._replies import generated_in
+        from commands.backends.anthropic.batches import AnthropicBatches
+        from commands.backends.anthropic.client import with_client
+        from commands.backends.anthropic.responder import batch_params_of, require_known
+
+        require_known(entrant)
+        return with_client(lambda client: AnthropicBatches(client, batch_params_of, generated_in))
 
 
 def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> EndpointGenerator:
-    sections = {
-        EntrantId(each.id): each for each in settings.entrants if isinstance(each, EndpointSection)
+    sections = [each for each in settings.entrants if isinstance(each, EndpointSection)]
+    responders: dict[EntrantId, ResponderOf] = {
+        EntrantId(each.id): partial(_anthropic_responder, n_at_a_time=each.concurrency)
+        for each in sections
+        if each.is_anthropic
     }
-    own = {
-        name: each
-        for name, each in sections.items()
-        if is_anthropic(each.base_url, each.api_key_env)
-    }
-    others = [each for name, each in sections.items() if name not in own]
-    at_servers = _responders(others) if others else None
+    if others := [each for each in sections if not each.is_anthropic]:
+        responders |= dict.fromkeys([EntrantId(each.id) for each in others], _responders(others))
+    return EndpointGenerator(
+        lambda asked, refused: responders[asked.entrant_id](asked, refused), tell
+    )
 
-    def responder_of(entrant: Entrant, refused: Sequence[ParameterRefused]) -> Responder:
-        section = own.get(entrant.entrant_id)
-        if at_servers is not None and section is None:
-            return at_servers(entrant, refused)
-        from commands.backends.anthropic.client import with_client
-        from commands.backends.anthropic.responder import AnthropicResponder
 
-        n_at_a_time = own[entrant.entrant_id].concurrency
-        return with_client(
-            lambda client: AnthropicResponder(client, entrant, n_at_a_time=n_at_a_time)
-        )
+def _anthropic_responder(
+    entrant: Entrant, _: Sequence[ParameterRefused], *, n_at_a_time: int
+) -> Responder:
+    from commands.backends.anthropic.client import with_client
+    from commands.backends.anthropic.responder import AnthropicResponder
 
-    return EndpointGenerator(responder_of, tell)
+    return with_client(lambda client: AnthropicResponder(client, entrant, n_at_a_time=n_at_a_time))
 
 
 def _responders(sections: Iterable[EndpointSection]) -> ResponderOf:

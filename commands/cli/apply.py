@@ -16,7 +16,8 @@ from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import see_status, tell_unanswered, workspace
-from commands.entrants.generate import generate_with_consent
+from commands.entrants.generate import WantedResponses
+from commands.entrants.session import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.evaluate import CODE_CHANGED, EvaluationCounts
 from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
@@ -70,6 +71,7 @@ def generate(
     retry: RetryResponses = None,
     limit: options.AskingLimit = None,
     allow_gaps: options.AllowGaps = False,
+    no_wait: options.NoWait = False,
     engine: options.Engine = "local",
     config: options.Config = DEFAULT_CONFIG,
     ledger: options.Ledger = None,
@@ -80,15 +82,19 @@ def generate(
     """
     reasons = _named(retry, _RESPONSE_FAILURES)
     place = workspace(config, ledger)
+    if no_wait and not place.settings.batched:
+        raise ConfigurationError(["--no-wait needs [generation] batch = true: leave it out"])
     prompts = prompts_to_judge(place.opening, place.settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     backends = backends_on(engine, place.settings, place.folder, say)
     book = price_book(place.settings, place.folder)
     with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
-        make = backends.generator
         wave = prompts_so_far(recorder.state, prompts)
-        done = generate_with_consent(recorder, wave, make, book, spending, talk, retry=reasons)
+        wanted = WantedResponses(wave, retry=reasons)
+        done = generate_with_consent(
+            recorder, wanted, backends, book, spending, talk, waits=not no_wait
+        )
         responses = response_counts(recorder.state, prompts)
     say(
         f"{done.n_missing} responses were missing: {done.n_generated} generated,"

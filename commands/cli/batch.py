@@ -6,6 +6,8 @@ from typing import Annotated, NamedTuple
 import typer
 
 from commands.backends.wiring import ConfiguredBackends
+from commands.batching.recovery import adopt_named, forget_batch
+from commands.batching.sides import SideOf
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament
 from commands.cli.shared.output import say
@@ -15,11 +17,11 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.views import show, view_of
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.table import Table, table_of
+from commands.decisions.recorder import Recorder
 from commands.errors import NotFound
 from commands.judging import session
-from commands.judging.batch_recovery import adopt_named, forget_batch, port_for
 from commands.judging.unreadable import tell_unreadable
-from commands.ports import BatchJudgeOf
+from commands.ports import Console
 from commands.runs.workspace import Workspace
 from ledger.store import Ledger
 from projections.results.columns import Column, Shown
@@ -67,7 +69,7 @@ def wait(
     place = workspace(config, ledger)
     with place.recorder(say) as recorder, console() as talk:
         if batch is not None and batch not in _in_flight(recorder.state):
-            adopt_named(recorder, _ports(place, recorder.state), batch)
+            adopt_named(recorder, _sides(place, recorder, talk), batch)
             say(f"{batch} is taken up")
         if not recorder.state.open_batches:
             say("nothing is in flight")
@@ -84,7 +86,7 @@ def cancel(
     config: options.Config = DEFAULT_CONFIG,
     ledger: options.Ledger = None,
 ) -> None:
-    """Cancel the queries of a batch that are not answered yet.
+    """Cancel the requests of a batch that are not answered yet.
 
     Example: tourney batch cancel msgbatch_01
     """
@@ -94,7 +96,8 @@ def cancel(
     named = _in_flight(state)
     if batch not in named:
         raise NotFound(f"no batch in flight is named {batch!r}: {', '.join(named) or 'none is'}")
-    stopped = port_for(state, named[batch], _ports(place, state)).cancel(batch)
+    backends = ConfiguredBackends(place.settings, place.folder)
+    stopped = session.batch_port(state, named[batch], place.settings, backends).cancel(batch)
     say(f"{batch} {'has already ended' if stopped.has_ended else 'is being canceled'};")
     say("its replies so far are billed: `tourney batch wait` receives them")
 
@@ -109,9 +112,9 @@ def forget(
     Example: tourney batch forget msgbatch_01
     """
     place = workspace(config, ledger)
-    with place.recorder(say) as recorder:
-        forget_batch(recorder, _ports(place, recorder.state), batch)
-    say(f"{batch} is forgotten: its unanswered queries are open again")
+    with place.recorder(say) as recorder, console() as talk:
+        forget_batch(recorder, _sides(place, recorder, talk), batch)
+    say(f"{batch} is forgotten: its unanswered requests are open again")
 
 
 def _in_flight(state: Tournament) -> dict[str, Batch]:
@@ -121,12 +124,12 @@ def _in_flight(state: Tournament) -> dict[str, Batch]:
     }
 
 
-def _ports(place: Workspace, state: Tournament) -> BatchJudgeOf:
-    """Return the clients for the providers of the tournament's batches."""
-    if not state.own_batches:
+def _sides(place: Workspace, recorder: Recorder, talk: Console) -> SideOf:
+    """Return the sides of the tournament's batches."""
+    if not recorder.state.own_batches:
         raise NotFound("this tournament has sent no batch")
     backends = ConfiguredBackends(place.settings, place.folder)
-    return session.batch_ports(place.settings, backends, state)
+    return session.batch_sides(recorder, place.settings, place.folder, backends, talk)
 
 
 class BatchRow(NamedTuple):
@@ -135,9 +138,9 @@ class BatchRow(NamedTuple):
     number: Annotated[int, Column("No.")]
     batch: Shown[str | None]
     status: Shown[str]
-    judge: Shown[str]
-    n_queries: Shown[int]
-    n_verdicts: Annotated[int, Column("With verdict")]
+    judge: Annotated[str, Column("Asked", meaning="the judge, or the entrant")]
+    n_queries: Annotated[int, Column("Requests")]
+    n_verdicts: Annotated[int, Column("Answered", meaning="with a verdict, or a response")]
     expected_usd: Annotated[float | None, Column("Expected $", 4)]
     worst_usd: float | None
     planned_at: str | None
@@ -169,7 +172,8 @@ def _row(state: Tournament, batch: Batch) -> BatchRow:
         judge=planned.judge.label,
         n_queries=len(planned.queries),
         n_verdicts=sum(
-            all(key in state.verdicts for key in state.queries_in(request))
+            request in state.responses
+            or all(key in state.verdicts for key in state.queries_in(request))
             for request in planned.queries
         ),
         expected_usd=planned.expected_usd,

@@ -54,7 +54,7 @@ from commands.reading.resolve import require_known
 from commands.runs.register import prompts_to_judge
 from commands.runs.workspace import Workspace
 from commands.settings.reader import read_settings
-from commands.spending.endpoints import Request, endpoint_costs
+from commands.spending.endpoints import endpoint_costs
 from commands.spending.forecast import counted_sample, plan_cost, way_as_set
 from commands.spending.price_table import PricedModel, PriceTable, price_table
 from commands.spending.pricing import PriceBook, Pricing, TokenPricing, price_book
@@ -108,13 +108,21 @@ def generate(
     prompts = prompts_to_judge(place.opening, place.settings, mode)
     rows = count_missing_responses(state, prompts)
     missing = missing_responses(state, prompts)
-    requests = [Request(cell.entrant, cell.text) for cell in responses_to_come(state, prompts)]
-    costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
-    edited, spared = edited_texts(state, missing), not_asked(state)
+    book = price_book(place.settings, place.folder)
+    costs = endpoint_costs(book.requests(responses_to_come(state, prompts)), book.table)
+    edited, spared = edited_texts(state, missing), [*not_asked(state), *_in_batches(state)]
     writer.write(missing_responses_table(rows, costs, edited, spared))
     tell_unanswered(place, say)
     if exit_code and any(row.n_responses for row in rows):
         raise typer.Exit(WORK_REMAINS)
+
+
+def _in_batches(state: Tournament) -> Iterator[str]:
+    """Yield how many responses are in batches."""
+    batches = (each for each in state.open_batches if state.is_to_entrant(each))
+    if n_awaited := sum(len(each.planned.queries) for each in batches):
+        awaited = counted(n_awaited, "response is", "responses are")
+        yield f"{awaited} in batches: `tourney batch wait` receives them"
 
 
 @selecting(*OF_LEDGER, *WRITTEN)

@@ -1,4 +1,4 @@
-"""Decisions on queries and batches: submit them, record answers, close batches.
+"""Decisions on queries: submit them, record answers.
 
 An answer becomes a verdict or a failure here, by the judge's parser.
 """
@@ -10,21 +10,11 @@ from typing import Any, Final, TypeAlias, assert_never
 from msgspec import UNSET
 from msgspec.structs import astuple, replace
 
-from commands.decisions.commands import (
-    DropBatch,
-    EndBatch,
-    PlanBatch,
-    ReceiveAnswer,
-    ReopenBatch,
-    ReopenQuery,
-    SubmitBatch,
-    SubmitQuery,
-)
-from commands.ports import BatchState, NoReply
+from commands.decisions.commands import ReceiveAnswer, ReopenQuery, SubmitQuery
+from commands.ports import NoReply
 from ledger.errors import TourneyError
 from ledger.events import judging
 from ledger.events.money import Usage
-from ledger.events.registration import Reference
 from ledger.events.registry import Event
 from ledger.identity import Digest, Dimension, JudgeId
 from projections.tournament.remaining import OpenQuery, OpenScore, Unanswered
@@ -237,107 +227,3 @@ def _read(
     unread: judging.FailureReason = "unreadable" if answer.text.strip() else "empty"
     reason = _NO_VERDICT.get(answer.stop_reason, unread)
     return judging.JudgeQueryFailed(**said, attempt=attempt, reason=reason)
-
-
-def decide_on_batch(
-    command: PlanBatch | SubmitBatch | DropBatch | EndBatch | ReopenBatch, state: Tournament
-) -> tuple[Event, ...]:
-    """Return the events that a command adds to a batch."""
-    match command:
-        case PlanBatch():
-            return (_planned(command, state),)
-        case SubmitBatch():
-            return _submit_batch(command, state)
-        case DropBatch(batch_key=key, why=why):
-            is_open = state.batches[key].is_open
-            return (judging.JudgeBatchNotCreated(batch_key=key, why=why),) if is_open else ()
-        case EndBatch():
-            return _end(command, state)
-        case ReopenBatch():
-            return _reopen_batch(command, state)
-        case _:
-            assert_never(command)
-
-
-def _planned(command: PlanBatch, state: Tournament) -> judging.JudgeBatchPlanned:
-    queries = tuple(query.asked.query_key for query in command.queries)
-    number = 1 + len(state.own_batches)
-    return judging.JudgeBatchPlanned(
-        batch_key=judging.batch_key(state.stream, number, queries),
-        number=number,
-        judge=Reference(label=command.judge.judge_id, digest=command.judge.content_digest),
-        queries=queries,
-        expected_usd=command.expected_usd,
-        worst_usd=command.worst_usd,
-        cap_usd=command.cap_usd,
-        planned_at=command.planned_at,
-    )
-
-
-def _submit_batch(command: SubmitBatch, state: Tournament) -> tuple[Event, ...]:
-    batch = state.batches[command.batch_key]
-    if batch.status != "unknown":
-        return ()
-    return _submitted(batch.planned, command.state, command.queries, state)
-
-
-def _submitted(
-    planned: judging.JudgeBatchPlanned,
-    found: BatchState,
-    queries: Sequence[Unanswered],
-    state: Tournament,
-) -> tuple[Event, ...]:
-    submitted = judging.JudgeBatchSubmitted(
-        batch_key=planned.batch_key,
-        provider_batch_id=found.provider_batch_id,
-        created_at=found.created_at,
-        expires_at=found.expires_at,
-    )
-    judge, key = JudgeId(planned.judge.label), planned.batch_key
-    asked = (submit(judge, query, state, in_batch=key) for query in queries)
-    return (submitted, *chain.from_iterable(asked))
-
-
-def _reopen_batch(command: ReopenBatch, state: Tournament) -> tuple[Event, ...]:
-    """Return a plan and a submission of what the provider has already, under a new number.
-
-    What it may have cost is counted since it was given up. It holds only what was lost: the other
-    queries are answered, or in another batch by now.
-    """
-    batch = state.batches[command.batch_key]
-    if batch.is_open:
-        return ()
-    number = 1 + len(state.own_batches)
-    queries = tuple(query.asked.query_key for query in command.queries)
-    planned = replace(
-        batch.planned,
-        batch_key=judging.batch_key(state.stream, number, queries),
-        number=number,
-        queries=queries,
-        expected_usd=0.0,
-        worst_usd=0.0,
-    )
-    return (planned, *_submitted(planned, command.state, command.queries, state))
-
-
-def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
-    batch = state.batches[command.batch_key]
-    if batch.status != "in flight":
-        return ()
-    judge = state.judges[batch.planned.judge]
-    ended = judging.JudgeBatchEnded(
-        batch_key=command.batch_key,
-        n_succeeded=command.state.n_succeeded,
-        n_errored=command.state.n_errored,
-        n_canceled=command.state.n_canceled,
-        n_expired=command.state.n_expired,
-    )
-    fate: judging.Fate = "perhaps billed" if command.state.failure is None else "refused"
-    silent = (
-        NoReply(key, "expired", "the provider keeps no result of it", fate)
-        for key in batch.planned.queries
-        if any(map(state.is_unanswered, state.queries_in(key)))
-    )
-    worst_usd = batch.worst_usd_each
-    lost = (receive(ReceiveAnswer(judge, each, worst_usd=worst_usd), state) for each in silent)
-    return (*chain.from_iterable(lost), ended)

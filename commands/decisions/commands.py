@@ -121,10 +121,10 @@ class ReopenQuery:
 
 @dataclass(frozen=True)
 class PlanBatch:
-    """Record the plan to send open queries as one batch."""
+    """Record the plan to send requests to a judge or an entrant as one batch."""
 
-    judge: registration.JudgeSettings
-    queries: tuple[Unanswered, ...]
+    whom: registration.Reference
+    requests: tuple[Digest, ...]  # query keys, or response keys
     expected_usd: float | None
     worst_usd: float | None
     cap_usd: float | None
@@ -137,7 +137,7 @@ class SubmitBatch:
 
     batch_key: Digest
     state: BatchState
-    queries: tuple[Unanswered, ...]
+    queries: tuple[Unanswered, ...] = ()  # none to an entrant: those requests are on record
 
 
 @dataclass(frozen=True)
@@ -158,11 +158,11 @@ class EndBatch:
 
 @dataclass(frozen=True)
 class ReopenBatch:
-    """Record that a batch that was closed is with the provider, and which queries lack a result."""
+    """Record that a batch that was closed is with the provider, and what of it lacks a result."""
 
     batch_key: Digest
     state: BatchState
-    queries: tuple[Unanswered, ...]
+    lost: tuple[Unanswered | Digest, ...]  # queries, or the keys of requests to an entrant
 
 
 @dataclass(frozen=True)

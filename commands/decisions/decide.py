@@ -12,7 +12,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from commands.decisions import commands
-from commands.decisions._queries import decide_on_batch, decide_on_query
+from commands.decisions._batches import decide_on_batch
+from commands.decisions._queries import decide_on_query
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events import judging, registration, responses
 from ledger.events.registry import Event

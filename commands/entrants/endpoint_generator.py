@@ -25,6 +25,7 @@ from commands.ports import (
     Responder,
     ResponderOf,
     Tell,
+    key_of,
 )
 from commands.spending.billing import NO_BILLING, CredibleUsage
 from ledger.events.money import Usage
@@ -109,7 +110,11 @@ class EndpointGenerator:
         with pool:
             for group in pool.settle_all(waiting, partial(self._submit, entrant, waiting)):
                 answers = [
-                    (task, _believed(credible, responder, task, answer)) for task, answer in group
+                    (
+                        task,
+                        believed(credible, answer, task.entrant, responder.n_input_at_most(task)),
+                    )
+                    for task, answer in group
                 ]
                 if answers and (brought := self._settle(entrant, answers, waiting, lost)):
                     yield brought
@@ -140,26 +145,33 @@ class EndpointGenerator:
         for _, answer in answers:
             if isinstance(answer, GeneratedText) and answer.refused:
                 self.billing.learn(answer.refused)
-        self.billing.settle(entrant, [_ending(task, answer) for task, answer in answers])
+        self.billing.settle(entrant, [ending_of(answer) for _, answer in answers])
         brought: list[_Result] = []
         for task, answer in answers:
-            if not isinstance(answer, NoReply):
-                brought.append(answer)
-            elif answer.reason == "rejected":  # a fact about the task
-                brought.append(GenerationFailure(task.response_key, "rejected", answer.detail))
-            elif answer.then == "wait":
+            if (result := result_of(answer)) is not None:
+                brought.append(result)
+            elif isinstance(answer, NoReply) and answer.then == "wait":
                 waiting.append(task)
-            else:
+            elif isinstance(answer, NoReply):
                 lost.append(answer.detail)
         return tuple(brought)
 
 
-def _believed(
-    credible: CredibleUsage, responder: Responder, task: GenerationTask, answer: _Answer
+def result_of(answer: _Answer) -> _Result | None:
+    """Return what an answer brought; None: nothing. A rejection is a fact about the task."""
+    if not isinstance(answer, NoReply):
+        return answer
+    if answer.reason == "rejected":
+        return GenerationFailure(answer.query_key, "rejected", answer.detail)
+    return None
+
+
+def believed(
+    credible: CredibleUsage, answer: _Answer, entrant: Entrant, n_input: int | None
 ) -> _Answer:
     """Return an answer without the tokens that it reports if there cannot be so many."""
-    usage, n_output = _usage(answer), task.entrant.max_new_tokens
-    if usage is None or credible.is_credible(usage, responder.n_input_at_most(task), n_output):
+    usage = _usage(answer)
+    if usage is None or credible.is_credible(usage, n_input, entrant.max_new_tokens):
         return answer
     if isinstance(answer, GeneratedText):
         return replace(answer, n_prompt_tokens=None, n_generated_tokens=None)
@@ -178,9 +190,9 @@ def _usage(answer: _Answer) -> Usage | None:
             return None
 
 
-def _ending(task: GenerationTask, answer: _Answer) -> Charge:
+def ending_of(answer: _Answer) -> Charge:
     """Return what became of a request; its cost is not known here."""
-    key = task.response_key
+    key = key_of(answer)
     if isinstance(answer, NoReply):
         return Charge(request=key, fate=answer.fate, detail=answer.detail)
     usage = _usage(answer)

@@ -6,19 +6,16 @@ An entrant that answers nothing but empty texts is stopped; the others go on.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from commands import ports
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder, rehearse
 from commands.entrants.chats import conversation_messages
-from commands.errors import NothingReadable, counted
-from commands.spending import consent, endpoints, pricing
-from commands.spending.billing import LedgerBilling, close_abandoned
-from commands.spending.offer import SpendingOptions
+from commands.errors import NothingReadable
 from ledger.events.registration import Entrant
-from ledger.events.responses import ResponseFailureReason, ResponseGenerated
+from ledger.events.responses import ResponseFailureReason
 from ledger.identity import Digest, EntrantId, PromptId
 from projections.tournament.matches import PlannedResponse
 from projections.tournament.remaining import missing_responses, responses_to_come
@@ -38,6 +35,24 @@ class GenerationSummary(NamedTuple):
     def plus(self, other: "GenerationSummary") -> "GenerationSummary":
         """Return what was generated in both."""
         return GenerationSummary(*map(sum, zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True)
+class WantedResponses:
+    """Which missing responses a command generates."""
+
+    prompts: Collection[PromptId]
+    retry: Collection[ResponseFailureReason] = ()  # those that failed for such a reason, too
+    entrants: Collection[EntrantId] | None = None  # None: those of all
+
+    def names(self, state: Tournament) -> AbstractSet[EntrantId]:
+        """Return the entrants."""
+        roster = frozenset(each.entrant_id for each in state.roster)
+        return roster if self.entrants is None else roster.intersection(self.entrants)
+
+    def to_come(self, state: Tournament) -> tuple[PlannedResponse, ...]:
+        """Return what is missing, later answers to conversations included."""
+        return responses_to_come(state, self.prompts, self.retry, entrants=self.entrants)
 
 
 def generate_missing(
@@ -86,7 +101,7 @@ def generate_missing(
             on_progress("responses", 0, n_most)
         asked |= {cell.response_key: cell for cell in cells}
         n_left = Counter(cell.entrant.entrant_id for cell in cells)
-        for batch in _results(generator, [*map(_task, cells)], empty.cut_off):
+        for batch in _results(generator, [*map(task_of, cells)], empty.cut_off):
             recorder.record(*(RecordResponse(asked[each.response_key], each) for each in batch))
             n_done += len(batch)
             n_failed += sum(isinstance(result, ports.GenerationFailure) for result in batch)
@@ -123,7 +138,7 @@ class _EmptyTexts:
             self._halt(name)
 
 
-def _task(cell: PlannedResponse) -> ports.GenerationTask:
+def task_of(cell: PlannedResponse) -> ports.GenerationTask:
     """Return the task of a planned response."""
     entrant = cell.entrant
     messages = conversation_messages(entrant.chosen, cell.asked) if cell.asked else ()
@@ -170,11 +185,11 @@ def why_stop(
         return None
     return (
         f"{n_empty[name]} responses in a row of entrant {name!r} are empty, so nothing more is"
-        f" generated of it; {_ended_by(finish_reason)}"
+        f" generated of it; {ended_by(finish_reason)}"
     )
 
 
-def _ended_by(finish_reason: str | None) -> str:
+def ended_by(finish_reason: str | None) -> str:
     """Say why an empty text ended, and what to do."""
     if finish_reason == "length":
         return "the last ended at its length limit: raise max_new_tokens"
@@ -191,61 +206,12 @@ def with_recorded_answers(
         for cell in missing_responses(state, prompts, ())
         if cell.entrant.loader == "recorded"
     }:  # again, as an answer may let the next question be asked
-        results = generator.generate([*map(_task, missing.values())])
+        results = generator.generate([*map(task_of, missing.values())])
         answers = [
             RecordResponse(missing[each.response_key], each) for batch in results for each in batch
         ]
         state = rehearse(state, *answers)
     return state
-
-
-def generate_with_consent(
-    recorder: Recorder,
-    prompts: Collection[PromptId],
-    make_generator: Callable[[ports.Billing], ports.Generator],
-    book: pricing.PriceBook,
-    spending: SpendingOptions,
-    console: ports.Console,
-    *,
-    retry: Collection[ResponseFailureReason] = (),
-    entrants: Collection[EntrantId] | None = None,
-) -> GenerationSummary:
-    """Generate every response that the ledger lacks, after asking for consent if it costs money.
-
-    Raises:
-        Refused: The user did not confirm, or the cap is too low or reached; answers are recorded.
-        NothingReadable: An entrant gave one empty text after the other, and more of it are missing.
-    """
-    close_abandoned(recorder)
-    missing = responses_to_come(recorder.state, prompts, retry, entrants=entrants)
-    missing = missing[: spending.limit]
-    requests = [endpoints.Request(cell.entrant, cell.text) for cell in missing]
-    consent.approve_requests(recorder, requests, book, spending, console)
-    billing = LedgerBilling(recorder, book.table, spending.max_usd, console.tell)
-    done = generate_missing(
-        recorder,
-        partial(make_generator, billing),
-        prompts,
-        on_progress=console.on_progress,
-        limit=spending.limit,
-        retry=retry,
-        halt=billing.halt,
-        entrants=entrants,
-    )
-    _tell_empty(recorder.state, missing, console.tell)
-    return done
-
-
-def _tell_empty(state: Tournament, generated: Sequence[PlannedResponse], tell: ports.Tell) -> None:
-    """Tell of each entrant that gave nothing but empty texts now."""
-    texts: dict[EntrantId, list[ResponseGenerated]] = {}
-    for cell in generated:
-        if (response := state.responses.get(cell.response_key)) is not None:
-            texts.setdefault(cell.entrant.entrant_id, []).append(response)
-    for name, given in texts.items():
-        if not any(each.text.strip() for each in given):
-            n_empty = counted(len(given), "new response is", "new responses are")
-            tell(f"entrant {name!r}: {n_empty} empty; {_ended_by(given[-1].finish_reason)}")
 
 
 def options_of(entrant: Entrant) -> ports.GenerationOptions:

@@ -8,11 +8,16 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
+from commands.batching.receiving import BatchReceiver
+from commands.batching.sides import SideOf
+from commands.batching.waiting import BatchOptions
 from commands.decisions.commands import ReopenQuery
 from commands.decisions.recorder import Recorder, rehearse
+from commands.entrants.batches import EntrantSide
 from commands.errors import ConfigurationError, WorkInFlight, counted
-from commands.judging.batches import attending_batches, judge_in_batches
+from commands.judging.batches import JudgeSide, attending_batches, judge_in_batches
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
@@ -20,11 +25,9 @@ from commands.judging.judge import (
     judge_open,
 )
 from commands.judging.panel import id_of_mode, keys_needed, section_of
-from commands.judging.receiving import BatchReceiver
 from commands.judging.unreadable import nothing_judged
-from commands.judging.waiting import BatchOptions
 from commands.judging.waves import in_waves, may_stop
-from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
+from commands.ports import Backends, BatchAnswer, Batches, BatchJudge, BatchJudgeOf, Console
 from commands.settings.api_keys import require_keys
 from commands.settings.schema import JudgeSection, Settings
 from commands.settings.servers import is_on_own_network
@@ -35,6 +38,7 @@ from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, JudgeId, PromptId
+from projections.tournament.batches import Batch
 from projections.tournament.matches import pairings
 from projections.tournament.remaining import (
     AskingRules,
@@ -135,7 +139,7 @@ def plan_task(
     Raises:
         ConfigurationError: --no-wait is given for a judge that is not asked in batches.
     """
-    if not options.waits and not task.judge.is_batched:
+    if not options.waits and not task.judge.is_batched and not settings.batched:
         raise ConfigurationError(
             ["--no-wait needs a provider with batches; this judge answers at once: leave it out"]
         )
@@ -166,9 +170,9 @@ def batch_options(
 ) -> BatchOptions:
     """Return how batches are sent and received, by the settings and the options."""
     return BatchOptions(
-        cache(lambda judge: book.pricing(judge, recorder.state, scored=scored)),
         console.tell,
         console.on_progress,
+        cache(lambda judge: book.pricing(judge, recorder.state, scored=scored)),
         waits=options.waits,
         prewarms=options.mode == "headline" and section.cache != "off",
     )
@@ -289,13 +293,23 @@ def offer_of_queries(state: Tournament, task: JudgeTask, queries: Sequence[Judge
 
 
 def batch_ports(settings: Settings, backends: Backends, state: Tournament) -> BatchJudgeOf:
-    """Return the providers of batches, each made once and only if its API key is set."""
+    """Return the providers of judges' batches, each made once and only if its API key is set."""
 
     def port_of(judge: JudgeSettings) -> BatchJudge:
         require_keys(keys_needed(settings, [judge]))
         return backends.batch_judge(judge, state.refused_parameters)
 
     return cache(port_of)
+
+
+def batch_port(
+    state: Tournament, batch: Batch, settings: Settings, backends: Backends
+) -> Batches[Any, BatchAnswer]:
+    """Return the provider of a batch."""
+    asked = batch.planned.judge
+    if state.is_to_entrant(batch):
+        return backends.batch_responder(state.entrants[asked])
+    return batch_ports(settings, backends, state)(state.judges[asked])
 
 
 def judge_with_consent(
@@ -314,11 +328,17 @@ def judge_with_consent(
     task = begun_again(recorder, plan.task)
     if plan.judge.is_batched:
         port_of = batch_ports(plan.settings, backends, recorder.state)
+        side = JudgeSide(recorder, port_of, plan.batch_options)
         with attending_batches(recorder, task.rules, console.tell):
-            reception = BatchReceiver(recorder, port_of, plan.batch_options)
+            reception = BatchReceiver(
+                recorder,
+                lambda _: side,
+                plan.batch_options,
+                wants=lambda batch: not recorder.state.is_to_entrant(batch),
+            )
             reception.receive_earlier()
             _approve(recorder, plan, console)
-            judge_wave = partial(judge_in_batches, recorder, reception=reception)
+            judge_wave = partial(judge_in_batches, recorder, port_of=port_of, reception=reception)
             return in_waves(recorder, task, judge_wave, console.tell)
     _approve(recorder, plan, console)
     judge_wave = partial(
@@ -336,12 +356,12 @@ def batches_not_received(state: Tournament, judge: JudgeSettings) -> Iterator[st
     for batch in state.batches.values():
         if batch.is_open and batch.stream != state.stream:
             yield (
-                f"a batch of tournament {batch.stream!r} is in flight; its queries are not sent"
+                f"a batch of tournament {batch.stream!r} is in flight; its requests are not sent"
                 " again; receive it with that tournament's settings"
             )
-        elif batch.is_open and not judge.is_batched:
+        elif batch.is_open and (not judge.is_batched or state.is_to_entrant(batch)):
             yield (
-                f"a batch to {batch.planned.judge.label!r} is in flight; its queries are not sent"
+                f"a batch to {batch.planned.judge.label!r} is in flight; its requests are not sent"
                 " again; `tourney batch wait` receives it"
             )
 
@@ -374,17 +394,33 @@ def _in_flight(state: Tournament, task: JudgeTask) -> frozenset[Digest]:
 def wait_for_batches(
     recorder: Recorder, settings: Settings, folder: Path, backends: Backends, console: Console
 ) -> None:
-    """Receive the batches in flight and reconcile their pairs; send nothing.
+    """Receive the batches in flight, of judges and entrants, and reconcile; send nothing.
 
     Raises:
         NoCredentials: A provider needs an API key, and none is set.
         ProviderError: A provider fails for good.
     """
-    book = pricing.price_book(settings, folder)
-    how = batch_options(recorder, settings.judge, book, JudgingOptions(), console)
+    _, how = _book_and_options(recorder, settings, folder, console)
+    side_of = batch_sides(recorder, settings, folder, backends, console)
     with attending_batches(recorder, asking_rules(settings.judge), console.tell):
-        ports = batch_ports(settings, backends, recorder.state)
-        BatchReceiver(recorder, ports, how).receive_all()
+        BatchReceiver(recorder, side_of, how).receive_all()
+
+
+def batch_sides(
+    recorder: Recorder, settings: Settings, folder: Path, backends: Backends, console: Console
+) -> SideOf:
+    """Return the sides of a tournament's batches: judges, and entrants."""
+    book, how = _book_and_options(recorder, settings, folder, console)
+    judges = JudgeSide(recorder, batch_ports(settings, backends, recorder.state), how)
+    entrants = EntrantSide(recorder, cache(backends.batch_responder), book.table, how.tell)
+    return lambda batch: entrants if recorder.state.is_to_entrant(batch) else judges
+
+
+def _book_and_options(
+    recorder: Recorder, settings: Settings, folder: Path, console: Console
+) -> tuple[pricing.PriceBook, BatchOptions]:
+    book = pricing.price_book(settings, folder)
+    return book, batch_options(recorder, settings.judge, book, JudgingOptions(), console)
 
 
 def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:

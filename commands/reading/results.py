@@ -133,6 +133,16 @@ def bills_of(source: JudgedTournament, spend: Spend) -> Iterator[tuple[SpendKey,
             yield key, bill
 
 
+def total_of(
+    source: JudgedTournament, spend: Spend, bills: Iterable[tuple[SpendKey, Bill]]
+) -> Bill:
+    """Return the sum of those; over all dimensions a reply counts once."""
+    if source.named_dimension is None:
+        judge = source.named_judge
+        bills = ((key, bill) for key, bill in spend.by_day.items() if judge in {None, key.judge})
+    return sum((bill for _, bill in bills), Bill())
+
+
 class Spared(NamedTuple):
     """What looks spared: comparisons, and about how many dollars; None: nobody knows."""
 

@@ -2,11 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date
 from math import ceil, floor, log10
 from operator import itemgetter
 from statistics import fmean
-from typing import Annotated, Final, NamedTuple, TypeAlias
+from typing import Annotated, Final, NamedTuple
 
 from commands.errors import counted
 from commands.report.drawings.embedded import Spot, value_map
@@ -19,11 +18,10 @@ from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 from projections.results.columns import Column, Shown
 from projections.results.money import EntrantSpendRow, SpendRow
 from projections.tournament.requests import Bill, endpoint_spend
-from projections.tournament.spend import Spend, SpendKey, is_free
+from projections.tournament.spend import Spend, is_free
 from projections.tournament.state import Tournament
 
 _FEWEST: Final = 2  # entrants on a map
-_Place: TypeAlias = tuple[str, str | None, date | None]  # a judge, a dimension and a day
 
 
 class Spending(NamedTuple):
@@ -52,18 +50,19 @@ def spending_of(state: Tournament, spend: Spend) -> Spending:
         total=dollars(_sum([answered, judged])),
         notes=" ".join(filter(None, (_free_of_charge(state, spend), _unsure(n_maybe, maybe)))),
         by_entrant=served,
-        by_judge=_judge_rows(spend, lambda key: (key.judge, key.dimension or "unknown", None)),
-        by_day=_judge_rows(spend, lambda key: (key.judge, None, key.day)),
+        by_judge=_judge_rows(spend),
+        by_day=tuple(SpendRow(*key, **bill.fields) for key, bill in spend.by_day.items()),
     )
 
 
-def _judge_rows(spend: Spend, place: Callable[[SpendKey], _Place]) -> tuple[SpendRow, ...]:
-    """Return judges' bills, those of one place added up."""
-    bills: defaultdict[_Place, Bill] = defaultdict(Bill)
+def _judge_rows(spend: Spend) -> tuple[SpendRow, ...]:
+    """Return judges' bills on each dimension, those of all days added up."""
+    bills: defaultdict[tuple[str, str], Bill] = defaultdict(Bill)
     for key, bill in spend.bills.items():
-        bills[place(key)] += bill
+        bills[key.judge, key.dimension or "unknown"] += bill
     return tuple(
-        SpendRow(*key, **bill.fields) for key, bill in sorted(bills.items(), key=itemgetter(0))
+        SpendRow(*key, None, **bill.fields)
+        for key, bill in sorted(bills.items(), key=itemgetter(0))
     )
 
 

@@ -5,14 +5,14 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import generate_with_consent
+from commands.entrants.generate import WantedResponses
+from commands.entrants.session import generate_with_consent
 from commands.errors import ConfigurationError
 from commands.judging import session
 from commands.ports import Backends, Console
 from commands.runs.run import require_ready
 from commands.runs.workspace import Workspace
 from commands.settings.servers import Reach
-from commands.spending.endpoints import Request
 from commands.spending.pricing import price_book
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, EntrantId
@@ -57,21 +57,20 @@ def run_gate(
         return
     if missing := responses_to_come(recorder.state, bank, entrants=pair):
         require_ready(judging, workspace.settings, pair, reach, console)
-    requests = [Request(cell.entrant, cell.text) for cell in missing]
-    options = session.agreed_to_all(recorder, judging, requests, book, console)
+    options = session.agreed_to_all(recorder, judging, book.requests(missing), book, console)
     generate = partial(
         generate_with_consent,
         recorder,
-        make_generator=backends.generator,
+        backends=backends,
         book=book,
         spending=options.spending,
         console=console,
-        entrants=pair,
+        waits=options.waits,
     )
     before: Mapping[Dimension, GateLook] = {}
     while (wanted := _wanted(recorder.state, judging.judge, question, only)) and wanted != before:
         prompts = {prompt for look in wanted.values() for prompt in look.wanted}
-        generate(prompts)
+        generate(WantedResponses(prompts, entrants=pair))
         judging = plan(prompts, options, console, partial(_is_wanted, pair=pair, wanted=wanted))
         session.judge_with_consent(recorder, judging, backends, console)
         before = wanted

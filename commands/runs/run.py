@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import GenerationSummary, generate_with_consent
+from commands.entrants.generate import GenerationSummary, WantedResponses
+from commands.entrants.session import generate_with_consent
 from commands.errors import AuditDisagrees
 from commands.judging import session
 from commands.judging.judge import JudgingSummary
@@ -26,7 +27,6 @@ from commands.runs.workspace import Workspace
 from commands.settings.api_keys import require_keys
 from commands.settings.schema import Settings
 from commands.settings.servers import Reach, entrant_servers, server_of_judge
-from commands.spending.endpoints import Request
 from commands.spending.pricing import price_book
 from ledger.errors import FolderTaken
 from ledger.events.ratings import ArtifactDigest, Publication, PublicationTerms, RatingsPublished
@@ -188,7 +188,7 @@ def run_tournament(
         ConfigurationError: Nothing can be judged.
         ProviderError: A server cannot be reached, or fails.
         Refused: The user did not confirm the cost, or the cap is too low.
-        WorkInFlight: Queries are in a batch that this run does not receive.
+        WorkInFlight: Requests are in a batch that this run does not receive.
     """
     settings, folder = workspace.settings, workspace.folder
     prompts = prompts_to_judge(workspace.opening, settings, options.mode)
@@ -199,25 +199,25 @@ def run_tournament(
     generate = partial(
         generate_with_consent,
         recorder,
-        make_generator=backends.generator,
+        backends=backends,
         book=book,
         console=console,
+        waits=options.waits,
     )
     # the answers that files have are free, and tell what judging them will cost
     recorded = [each.entrant_id for each in recorder.state.roster if each.loader == "recorded"]
     wave = prompts_so_far(recorder.state, prompts)
-    generated = generate(wave, spending=options.spending, entrants=recorded)
+    generated = generate(WantedResponses(wave, entrants=recorded), spending=options.spending)
     if missing := missing_responses(recorder.state, prompts):
         entrants = {cell.entrant.entrant_id for cell in missing}
         require_ready(judging, settings, entrants, reach, console)
         to_come = responses_to_come(recorder.state, prompts)
-        requests = [Request(cell.entrant, cell.text) for cell in to_come]
-        options = session.agreed_to_all(recorder, judging, requests, book, console)
+        options = session.agreed_to_all(recorder, judging, book.requests(to_come), book, console)
     judged, n_looks = JudgingSummary(0, 0, 0, 0), -1
     while n_looks < len(recorder.state.looks):  # once; or until a look leaves nothing to do
         n_looks = len(recorder.state.looks)
         wave = prompts_so_far(recorder.state, prompts)
-        generated = generated.plus(generate(wave, spending=options.spending))
+        generated = generated.plus(generate(WantedResponses(wave), spending=options.spending))
         judging = plan(options=options)  # again: what was generated counts against the cap
         judged = judged.plus(session.judge_with_consent(recorder, judging, backends, console))
     session.require_none_in_flight(recorder.state, judging.task)

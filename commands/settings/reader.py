@@ -75,6 +75,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
     faults = [
         *_misplaced(source, settings),
         *_judged_by_nobody(source, settings),
+        *_batch_of_nobody(source, settings),
         *_duplicates(source, settings),
         *_same_entrant(source, settings),
         *_unknown_entrants(source, settings),
@@ -234,6 +235,16 @@ def _judged_by_nobody(source: _Source, settings: Settings) -> Iterator[str]:
                 fault = f"{source.place(location)}: {owner}{name!r} needs a 'provider'"
                 yield f"{fault}, or a model with its maker: {_unknown_maker(section.model)}"
                 break
+
+
+def _batch_of_nobody(source: _Source, settings: Settings) -> Iterator[str]:
+    """Yield that no entrant can be asked in batches, if that is set."""
+    if settings.generation.batch and not settings.batched:
+        place = source.place(("generation", "batch"))
+        yield (
+            f"{place}: 'generation.batch' needs an entrant at Anthropic, as"
+            ' model = "anthropic/claude-opus-5-5"; leave it out'
+        )
 
 
 def _unknown_maker(model: str) -> str:

@@ -13,6 +13,7 @@ from commands.settings.makers import as_judge
 from commands.settings.sections import (
     BASE_URL,
     AnyEntrantSection,
+    EndpointSection,
     EvaluationSection,
     Section,
     UserPath,
@@ -22,6 +23,7 @@ from commands.settings.toml import LEDGER
 from ledger.events import ratings
 from ledger.events.registration import Provider
 from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
+from ledger.identity import EntrantId
 from projections.intervals import too_few_resamples
 from projections.ratings.elo.uncertainty import BOOTSTRAPS, LEVEL
 from projections.tournament.bank import PILOT_SEED, PILOT_SIZE
@@ -86,6 +88,8 @@ class GenerationSection(Section):
     """Precision of weights on this machine."""
     device: str = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
     """`auto`, `cpu`, `mps`, `cuda` or `cuda:N`. `auto` takes the best one present."""
+    batch: bool = False
+    """Ask entrants at Anthropic in batches, at half the price; others are asked as ever."""
 
 
 class RubricSection(Section):
@@ -308,6 +312,15 @@ class Settings(Section):
     elo: EloSection = EloSection()
     bradley_terry: BradleyTerrySection = BradleyTerrySection()
     evaluations: tuple[EvaluationSection, ...] = ()
+
+    @property
+    def batched(self) -> frozenset[EntrantId]:
+        """The entrants that respond in batches."""
+        return frozenset(
+            EntrantId(each.id)
+            for each in self.entrants
+            if self.generation.batch and isinstance(each, EndpointSection) and each.is_anthropic
+        )
 
 
 _RATED_OTHERWISE: Final = (

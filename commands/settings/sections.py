@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from commands.settings.api_keys import OPENAI_KEY, VARIABLE
-from commands.settings.makers import with_address
+from commands.settings.makers import is_anthropic, with_address
 from commands.settings.toml import from_home
 from ledger.events.options import PLACE
 
@@ -293,6 +293,11 @@ class EndpointSection(Prompting, GeneratingSection):
     """Requests at a time."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     """Further keys of each request, sent as they are."""
+
+    @property
+    def is_anthropic(self) -> bool:
+        """Say whether it is asked at Anthropic, by its own API."""
+        return is_anthropic(self.base_url, self.api_key_env)
 
     @model_validator(mode="before")
     @classmethod

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ipaddress import ip_address
 from typing import Final, NamedTuple, TypeAlias
 
-from commands.settings.makers import is_anthropic, key_variables
+from commands.settings.makers import key_variables
 from commands.settings.schema import JudgeSection, Settings
 from commands.settings.sections import EndpointSection
 from ledger.events.registration import BATCHED
@@ -94,7 +94,7 @@ def entrant_servers(entrants: Iterable[object]) -> Iterator[Server]:
             url, variable = entrant.base_url, entrant.api_key_env
             yield Server(
                 asked,
-                is_anthropic(url, variable),
+                entrant.is_anthropic,
                 (entrant.model,),
                 url,
                 variable,

@@ -3,7 +3,7 @@
 Each request is recorded with its worst cost before it is sent, and with its cost when it ends.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Event
 from typing import Final
@@ -30,6 +30,7 @@ from ledger.events.requests import Charge, ParameterRefused, ServerFacts
 from ledger.identity import EntrantId
 from projections.tournament.estimate import may_have_used
 from projections.tournament.requests import EntrantKey, RequestKey
+from projections.tournament.state import Tournament
 
 
 def learn_refused(recorder: Recorder, refused: Sequence[ParameterRefused], tell: Tell) -> None:
@@ -145,46 +146,53 @@ class LedgerBilling:
         return ()
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
-        """Let what became of an entrant's requests be recorded with its answers.
-
-        The prices are those that hold now.
-        """
+        """Let what became of an entrant's requests be recorded with its answers."""
         self._recorder.record()  # what ended before, and brought no answer
-        priced = self._prices.of(entrant.weights)
-        self._recorder.defer(
-            SettleRequests(
-                entrant.entrant_id,
-                entrant.weights,
-                tuple(self._charged(entrant, each) for each in endings),
-                None if priced is None else priced.source.title,
-            )
-        )
+        self._recorder.defer(settlement(self._recorder.state, entrant, endings, self._prices))
 
     def _n_affordable(self, worst: Sequence[float | None]) -> int:
         """Return how many requests the cap allows; one without a price counts as nothing."""
-        if self._cap_usd is None:
-            return len(worst)
-        return n_affordable(
-            [usd or 0.0 for usd in worst],
-            cap_usd=self._cap_usd,
-            bound_usd=everything_usd(self._recorder.state),
-        )
+        return n_affordable_requests(self._recorder.state, worst, self._cap_usd)
 
-    def _charged(self, entrant: Entrant, ending: Charge) -> Charge:
-        """Return what became of a request, with what it cost."""
+
+def n_affordable_requests(
+    state: Tournament, worst_usd: Sequence[float | None], cap_usd: float | None
+) -> int:
+    """Return how many requests to entrants a cap allows; one without a price counts as nothing.
+
+    Raises:
+        BudgetReached: Not even the first is affordable.
+    """
+    if cap_usd is None:
+        return len(worst_usd)
+    known = [usd or 0.0 for usd in worst_usd]
+    return n_affordable(known, cap_usd=cap_usd, bound_usd=everything_usd(state))
+
+
+def settlement(
+    state: Tournament,
+    entrant: Entrant,
+    endings: Iterable[Charge],
+    prices: PriceTable,
+    *,
+    in_batch: bool = False,
+) -> SettleRequests:
+    """Return how to record what became of an entrant's requests, at the prices of now."""
+    priced = prices.of(entrant.weights)
+
+    def charged(ending: Charge) -> Charge:
         match ending:
             case Charge(fate="answered", usage=Usage() as usage):
-                priced = self._prices.of(entrant.weights)
-                usd = (
-                    None if priced is None else cost_usd(usage, priced.price(usage, in_batch=False))
-                )
-                return replace(ending, usd=usd)
+                price = priced and priced.price(usage, in_batch=in_batch)
+                return replace(ending, usd=price and cost_usd(usage, price))
             case Charge(fate="perhaps billed", request=request):
-                awaited = self._recorder.state.requests.under_way
-                sent = awaited.get(RequestKey(entrant.entrant_id, request))
-                return replace(ending, usd=None if sent is None else sent.worst_usd)
+                sent = state.requests.under_way.get(RequestKey(entrant.entrant_id, request))
+                return replace(ending, usd=sent and sent.worst_usd)
             case _:
                 return ending
+
+    title = None if priced is None else priced.source.title
+    return SettleRequests(entrant.entrant_id, entrant.weights, tuple(map(charged, endings)), title)
 
 
 class _NoBilling:
@@ -221,7 +229,10 @@ NO_BILLING: Final = _NoBilling()
 
 
 def close_abandoned(recorder: Recorder) -> None:
-    """Record that requests of a process that died were perhaps billed; they are open again."""
+    """Record that requests of a process that died were perhaps billed; they are open again.
+
+    Those in batches go on without a process.
+    """
     state, why = recorder.state, "the process ended before its answer"
     judges = {judge.judge_id: judge for judge in state.judges.values()}
     of_judges = [
@@ -233,7 +244,10 @@ def close_abandoned(recorder: Recorder) -> None:
         for query_key, sent in state.under_way.items()
     ]
     of_entrants: dict[EntrantKey, list[Charge]] = {}
+    in_batches = {key for batch in state.open_batches for key in batch.planned.queries}
     for (entrant, request), (model, worst_usd) in state.requests.under_way.items():
+        if request in in_batches:
+            continue
         charge = Charge(request=request, fate="perhaps billed", usd=worst_usd, detail=why)
         of_entrants.setdefault(EntrantKey(entrant, model), []).append(charge)
     settled = [SettleRequests(*key, tuple(charges)) for key, charges in of_entrants.items()]

@@ -59,13 +59,13 @@ def at_risk_usd(state: Tournament) -> float:
     """Return an upper bound on charges that are not settled, in dollars.
 
     They are for judges' requests under way, batches in flight, and requests that were perhaps
-    billed: of all judges, whichever process sent them. A request of unknown price counts as
-    nothing.
+    billed: of all judges, whichever process sent them, and not of entrants. A request of unknown
+    price counts as nothing.
 
     Raises:
         Refused: A batch without a known price is in flight.
     """
-    in_flight = [batch.planned.worst_usd for batch in state.open_batches]
+    in_flight = [batch.planned.worst_usd for batch in state.open_judge_batches]
     if None in in_flight:
         raise Refused(
             "a batch without a known price is in flight: a cap cannot be kept until it ends"

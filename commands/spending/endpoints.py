@@ -17,6 +17,7 @@ class Request(NamedTuple):
 
     entrant: Entrant
     prompt_text: str
+    in_batch: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class EndpointCost:
     n_output: int  # tokens, at most
     expected_usd: float | None
     worst_usd: float | None  # if every byte were a token
+    in_batch: bool
 
 
 def endpoint_costs(requests: Iterable[Request], prices: PriceTable) -> tuple[EndpointCost, ...]:
@@ -37,14 +39,19 @@ def endpoint_costs(requests: Iterable[Request], prices: PriceTable) -> tuple[End
 
     The price is that of the model's name in the table. Every answer counts at its maximum length.
     """
-    by_entrant: dict[Entrant, list[str]] = {}
-    for entrant, prompt_text in requests:
+    texts: dict[tuple[Entrant, bool], list[str]] = {}
+    for entrant, prompt_text, in_batch in requests:
         if entrant.loader == "endpoint":
-            by_entrant.setdefault(entrant, []).append(prompt_text)
-    return tuple(_cost(entrant, texts, prices) for entrant, texts in by_entrant.items())
+            texts.setdefault((entrant, in_batch), []).append(prompt_text)
+    return tuple(
+        _cost(entrant, each, prices, in_batch=in_batch)
+        for (entrant, in_batch), each in texts.items()
+    )
 
 
-def _cost(entrant: Entrant, texts: list[str], prices: PriceTable) -> EndpointCost:
+def _cost(
+    entrant: Entrant, texts: list[str], prices: PriceTable, *, in_batch: bool
+) -> EndpointCost:
     n_output = entrant.max_new_tokens
     likely = [Usage(round(_n_sent(entrant, text) / BYTES_PER_TOKEN), n_output) for text in texts]
     worst = [_at_worst(entrant, text) for text in texts]
@@ -54,21 +61,26 @@ def _cost(entrant: Entrant, texts: list[str], prices: PriceTable) -> EndpointCos
         n_requests=len(texts),
         n_input=sum(each.n_input for each in likely),
         n_output=sum(each.n_output for each in likely),
-        expected_usd=_usd(entrant.weights, likely, prices),
-        worst_usd=_usd(entrant.weights, worst, prices),
+        expected_usd=_usd(entrant.weights, likely, prices, in_batch=in_batch),
+        worst_usd=_usd(entrant.weights, worst, prices, in_batch=in_batch),
+        in_batch=in_batch,
     )
 
 
-def _usd(model: str, usages: Iterable[Usage], prices: PriceTable) -> float | None:
+def _usd(
+    model: str, usages: Iterable[Usage], prices: PriceTable, *, in_batch: bool
+) -> float | None:
     priced = prices.of(model)
     if priced is None:
         return None
-    return fsum(cost_usd(usage, priced.price(usage, in_batch=False)) for usage in usages)
+    return fsum(cost_usd(usage, priced.price(usage, in_batch=in_batch)) for usage in usages)
 
 
-def request_worst_usd(entrant: Entrant, prompt_text: str, prices: PriceTable) -> float | None:
+def request_worst_usd(
+    entrant: Entrant, prompt_text: str, prices: PriceTable, *, in_batch: bool = False
+) -> float | None:
     """Return what one request costs at worst; None: the price is unknown."""
-    return _usd(entrant.weights, [_at_worst(entrant, prompt_text)], prices)
+    return _usd(entrant.weights, [_at_worst(entrant, prompt_text)], prices, in_batch=in_batch)
 
 
 def _at_worst(entrant: Entrant, prompt_text: str) -> Usage:

@@ -73,7 +73,7 @@ def plan_cost(
 ) -> PlannedCost:
     """Forecast the cost of open queries."""
     groups = _by_dimension(queries)
-    in_flight = [batch.planned for batch in state.open_batches]
+    in_flight = [batch.planned for batch in state.open_judge_batches]
     return PlannedCost(
         model=pricing.judge.model,
         basis=pricing.tokens.basis,

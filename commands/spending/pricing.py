@@ -1,6 +1,6 @@
 """Price a judge's queries: expected and worst case, by provider, batches and prompt cache."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,11 +9,13 @@ from typing import Final, Protocol
 from commands.settings.schema import CacheTtl, Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.servers import is_on_own_network
+from commands.spending.endpoints import Request
 from commands.spending.price_table import PricedModel, PriceTable, price_table
 from ledger.events.money import Price, Usage, cost_usd
 from ledger.events.registration import JudgeSettings
 from ledger.identity import EntrantId
 from projections.tournament.estimate import CountedQuery, TokenModel, n_input_at_most, token_model
+from projections.tournament.matches import PlannedResponse
 from projections.tournament.spend import is_free
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
@@ -152,6 +154,14 @@ class PriceBook:
     cache: CacheTtl
     retries: int
     hosted: frozenset[EntrantId] = frozenset()  # on servers that may bill what has no price here
+    batched: frozenset[EntrantId] = frozenset()  # respond in batches, at another price
+
+    def requests(self, cells: Iterable[PlannedResponse]) -> tuple[Request, ...]:
+        """Return the requests for responses, as they are sent by the settings."""
+        return tuple(
+            Request(cell.entrant, cell.text, cell.entrant.entrant_id in self.batched)
+            for cell in cells
+        )
 
     @cached_property
     def table(self) -> PriceTable:
@@ -202,4 +212,4 @@ def price_book(settings: Settings, folder: Path) -> PriceBook:
         for section in settings.entrants
         if isinstance(section, EndpointSection) and not is_on_own_network(section.base_url)
     )
-    return PriceBook(own, asked.cache, asked.retries, hosted)
+    return PriceBook(own, asked.cache, asked.retries, hosted, settings.batched)

@@ -42,8 +42,8 @@ class JudgeBatchPlanned(BatchFact, frozen=True):
     """A batch is about to be sent; recorded before it can cost money."""
 
     number: Ordinal  # of the tournament's plans
-    judge: Reference  # as it was registered when this was planned
-    queries: tuple[Digest, ...]  # query keys, as they are sent
+    judge: Reference  # or the entrant that is asked, as it was registered when this was planned
+    queries: tuple[Digest, ...]  # query keys, or response keys of an entrant, as they are sent
     expected_usd: Dollars | None  # None: nobody knows the price
     worst_usd: Dollars | None
     cap_usd: Dollars | None  # None: no cap was set

@@ -1,4 +1,4 @@
-"""Batches of judge queries: planned, submitted, ended, or of unknown fate."""
+"""Batches of requests to judges and entrants: planned, submitted, ended, or of unknown fate."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -40,7 +40,7 @@ class Batch(NamedTuple):
 
     @property
     def worst_usd_each(self) -> float | None:
-        """What one query may have cost, if nothing is known of its result."""
+        """What one request may have cost, if nothing is known of its result."""
         worst_usd = self.planned.worst_usd
         return None if worst_usd is None else worst_usd / max(1, len(self.planned.queries))
 

@@ -141,7 +141,9 @@ def missing_responses(
     retry: Collection[ResponseFailureReason] = (),
     entrants: Collection[EntrantId] | None = None,
 ) -> tuple[PlannedResponse, ...]:
-    """Return the responses to generate, each key once: equal settings give equal responses.
+    """Return the responses to generate that are in no batch, each key once.
+
+    Equal settings give equal responses.
 
     Args:
         tournament: What is recorded.
@@ -158,14 +160,25 @@ def _missing(
     retry: Collection[ResponseFailureReason],
     entrants: Collection[EntrantId] | None,
 ) -> list[PlannedResponse]:
-    failures = tournament.response_failures
     return [
         cell
         for cell in planned_responses(tournament, prompts)
         if entrants is None or cell.entrant.entrant_id in entrants
-        if (status := response_status(tournament, cell)) == "missing"
-        or (status == "failed" and failures[cell.response_key].reason in retry)
+        if is_missing(tournament, cell, retry)
     ]
+
+
+def is_missing(
+    tournament: Tournament, cell: PlannedResponse, retry: Collection[ResponseFailureReason] = ()
+) -> bool:
+    """Say whether a response is to be generated: not there, nor in a batch, nor failed for good."""
+    if cell.response_key in tournament.in_flight:
+        return False
+    status = response_status(tournament, cell)
+    failure = tournament.response_failures.get(cell.response_key)
+    return status == "missing" or (
+        status == "failed" and failure is not None and failure.reason in retry
+    )
 
 
 def _each_once(cells: Iterable[PlannedResponse]) -> tuple[PlannedResponse, ...]:

@@ -1,6 +1,7 @@
 """Spend: what judges and endpoint entrants cost, at the prices of their time.
 
-Judges' replies are added up by judge, dimension and day, and requests to entrants by entrant.
+Judges' replies are added up by judge, dimension and day, and requests to entrants by entrant. A
+reply on several dimensions is on the bill of each, with its part of the cost; in all it is one.
 
 A request that may have been billed, and of which no tokens are known, is counted apart, at its
 worst: it has no reply, or the server did not say how many tokens its reply took.
@@ -54,6 +55,18 @@ class UnderWay(NamedTuple):
 
     key: SpendKey
     worst_usd: float | None  # None: nobody knows the price
+    request: Digest  # that has this query
+
+
+class CountedReply(NamedTuple):
+    """A request whose reply was counted last, as far as its dimensions are known."""
+
+    request: Digest | None = None
+    queries: frozenset[Digest] = frozenset()
+    has_failed: bool = False  # on one of them
+
+
+_NONE: Final = CountedReply()
 
 
 @dataclass(frozen=True)
@@ -62,8 +75,11 @@ class Spend:
 
     stream: StreamId
     settled: Map[SpendKey, Bill] = Map()  # requests that ended
+    settled_by_day: Map[SpendKey, Bill] = Map()  # likewise, each once: on no dimension
     under_way: Map[Digest, UnderWay] = Map()  # requests sent alone that have not, by query key
     dimensions: Mapping[Digest, Dimension] = Map()  # by query key: a dict, since they are many
+    requests: Mapping[Digest, Digest] = Map()  # by the key of a query that was asked with others
+    newest: CountedReply = _NONE
     free: frozenset[JudgeId] = frozenset()
     entrants: EntrantRequests = NO_REQUESTS
 
@@ -74,14 +90,36 @@ class Spend:
         Its process has died, or waits for the answer.
         """
         bills = dict(self.settled)
-        for key, worst_usd in self.under_way.values():
+        for key, worst_usd, _ in self.under_way.values():
             bills[key] = bills.get(key, Bill()) + perhaps(worst_usd)
-        return dict(sorted(bills.items(), key=lambda bill: _place(bill[0])))
+        return _in_order(bills)
+
+    @property
+    def by_day(self) -> Mapping[SpendKey, Bill]:
+        """The same by judge and day alone: a reply on several dimensions counts once."""
+        bills, counted = dict(self.settled_by_day), set[Digest]()
+        for key, worst_usd, request in self.under_way.values():
+            place, bill = key._replace(dimension=None), perhaps(worst_usd)
+            part = _uncounted(bill) if request in counted else bill
+            bills[place] = bills.get(place, Bill()) + part
+            counted.add(request)
+        return _in_order(bills)
 
     @property
     def total(self) -> Bill:
-        """The sum of judges' bills."""
-        return sum(self.bills.values(), Bill())
+        """The sum of judges' bills; each reply counts once."""
+        return sum(self.by_day.values(), Bill())
+
+
+def _in_order(bills: Mapping[SpendKey, Bill]) -> Mapping[SpendKey, Bill]:
+    return dict(sorted(bills.items(), key=lambda bill: _place(bill[0])))
+
+
+def _uncounted(bill: Bill) -> Bill:
+    """Return a further part of a reply: its tokens and dollars, and no reply more."""
+    return replace(
+        bill, n_replies=0, n_failed=0, n_unpriced=0, n_maybe_billed=0, n_maybe_unpriced=0
+    )
 
 
 def _place(key: SpendKey) -> tuple[JudgeId, str, date]:
@@ -112,8 +150,9 @@ class SpendDraft:
 
     def __init__(self, spend: Spend) -> None:
         self._spend = spend
-        self._settled = dict(spend.settled)
+        self._settled, self._by_day = dict(spend.settled), dict(spend.settled_by_day)
         self._under_way = dict(spend.under_way)
+        self._requests, self._newest = dict(spend.requests), spend.newest
         self._dimensions, self._free = dict(spend.dimensions), spend.free
         self._entrants = spend.entrants
 
@@ -137,7 +176,10 @@ class SpendDraft:
         return replace(
             self._spend,
             settled=Map(self._settled),
+            settled_by_day=Map(self._by_day),
             under_way=Map(self._under_way),
+            requests=self._requests,
+            newest=self._newest,
             dimensions=self._dimensions,
             free=self._free,
             entrants=self._entrants,
@@ -145,13 +187,19 @@ class SpendDraft:
 
     def _send(self, recorded_us: int, sent: QuerySubmitted) -> None:
         self._dimensions[sent.query_key] = dimension = _subject(sent)
+        request = sent.query_key
+        if isinstance(sent, JudgeQuerySubmitted) and sent.request:
+            request = self._requests[sent.query_key] = sent.request
+            if request == self._newest.request:  # what comes now is another reply
+                self._newest = _NONE
         if sent.batch_key is None and sent.worst_usd != 0.0:
             key = SpendKey(sent.judge, dimension, _day(recorded_us))
-            self._under_way[sent.query_key] = UnderWay(key, sent.worst_usd)
+            self._under_way[sent.query_key] = UnderWay(key, sent.worst_usd, request)
 
     def _answer(self, recorded_us: int, reply: ReplyRead | JudgeQueryFailed) -> None:
         if self._under_way:
             self._under_way.pop(reply.query_key, None)
+        self._begin(reply)
         if reply.usage is not None:
             is_failed, is_free = isinstance(reply, JudgeQueryFailed), reply.judge in self._free
             self._add(
@@ -166,6 +214,23 @@ class SpendDraft:
         dimension = self._dimensions.get(reply.query_key)
         key = SpendKey(reply.judge, dimension, _day(recorded_us))
         self._settled[key] = self._settled.get(key, Bill()) + bill
+        day = key._replace(dimension=None)
+        self._by_day[day] = self._by_day.get(day, Bill()) + self._part(bill)
+
+    def _begin(self, reply: ReplyRead | JudgeQueryFailed) -> None:
+        """Begin to count a reply, unless this is a further part of the newest one."""
+        request, newest = self._requests.get(reply.query_key), self._newest
+        if request is None or request != newest.request or reply.query_key in newest.queries:
+            newest = CountedReply(request)
+        self._newest = newest._replace(queries=newest.queries | {reply.query_key})
+
+    def _part(self, bill: Bill) -> Bill:
+        """Return what a part adds to the bill of its reply, which fails once at most."""
+        newest = self._newest
+        self._newest = newest._replace(has_failed=newest.has_failed or bill.n_failed > 0)
+        if len(newest.queries) == 1:
+            return bill
+        return replace(_uncounted(bill), n_failed=0 if newest.has_failed else bill.n_failed)
 
 
 def _bill_of(usage: Usage, price: Price | None, *, is_failed: bool, is_free: bool) -> Bill:

@@ -29,7 +29,7 @@ from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, Str
 from ledger.recorded import Recorded
 from projections.redactions import NONE_REDACTED, Redactions
 from projections.tournament.batches import Batch
-from projections.tournament.requests import NO_REQUESTS, EntrantRequests
+from projections.tournament.requests import NO_REQUESTS, EntrantRequests, RequestKey
 from projections.verdicts.queries import RecordedVerdict
 
 Thing = TypeVar("Thing", bound=Value)
@@ -83,9 +83,14 @@ class Tournament:
         """Its own batches that are or may be with a provider."""
         return tuple(batch for batch in self.own_batches if batch.is_open)
 
+    @property
+    def open_judge_batches(self) -> tuple[Batch, ...]:
+        """Those of them that ask judges."""
+        return tuple(batch for batch in self.open_batches if not self.is_to_entrant(batch))
+
     @cached_property
     def in_flight(self) -> frozenset[Digest]:
-        """The queries in open batches of any tournament."""
+        """The queries and responses in open batches of any tournament."""
         open_batches = (batch for batch in self.batches.values() if batch.is_open)
         return frozenset(key for batch in open_batches for key in self.queries_of(batch))
 
@@ -144,6 +149,17 @@ class Tournament:
     def is_answered(self, query_key: Digest) -> bool:
         """Say whether a query has a verdict or a score, whichever tournament asked."""
         return query_key in self.verdicts or query_key in self.scores
+
+    def is_to_entrant(self, batch: Batch) -> bool:
+        """Say whether a batch asks an entrant of this tournament; else it asks a judge."""
+        return batch.planned.judge in self.entrants
+
+    def is_awaited(self, batch: Batch, request: Digest) -> bool:
+        """Say whether a request of a batch was submitted here and has not ended."""
+        entrant = self.entrants.get(batch.planned.judge)
+        if entrant is None:
+            return any(map(self.is_unanswered, self.queries_in(request)))
+        return RequestKey(entrant.entrant_id, request) in self.requests.under_way
 
     def is_unanswered(self, query_key: Digest) -> bool:
         """Say whether a query was submitted here and has neither an answer nor a failure."""

@@ -128,7 +128,7 @@ def of_reply(path: Path) -> None:
     body = path.read_bytes()
     for parse in PARSERS.values():
         parse(body.decode(errors="replace"))
-    [*answers_in(iter([body]))]
+    [*answers_in(iter([body]), answer_of)]
     query_key_in(body)
     learnt = LearntParameters("http://here", "m")
     sent = {"temperature"}

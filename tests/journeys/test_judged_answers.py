@@ -11,7 +11,7 @@ import pytest
 
 from commands.asking.pool import Pool
 from commands.backends.anthropic.batches import AnthropicBatches
-from commands.judging.batches import fitting_prefix
+from commands.batching.sending import fitting_prefix
 from commands.judging.judge import Receipts
 from ledger.events.judging import JudgeQueryFailed, ScoreReceived, ScoreShared
 from ledger.events.registry import Event

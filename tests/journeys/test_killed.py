@@ -18,8 +18,8 @@ import pytest
 
 from commands.asking.pool import Pool
 from commands.backends.anthropic.batches import AnthropicBatches
+from commands.batching.sending import fitting_prefix
 from commands.cli.shared.workspace import workspace
-from commands.judging.batches import fitting_prefix
 from commands.judging.judge import Receipts
 from commands.spending.billing import LedgerBilling
 from ledger.auditing.audit import audit

@@ -447,7 +447,7 @@ def test_batches_are_listed_waited_for_and_cancelled(folder: Path) -> None:
     assert "'nobody'" in nobody.err
     assert "recorded here: msgbatch_" in nobody.err
     assert (row["status"], row["n_queries"]) == ("in flight", N_QUERIES)
-    assert f"{N_QUERIES} queries to claude-opus-5-5 are in flight" in standing.out
+    assert f"{N_QUERIES} requests to claude-opus-5-5 are in flight" in standing.out
     assert after["rows"][0]["status"] == "ended"
     assert owed(folder, fake)["factuality"] == N_QUERIES // 3
 
@@ -462,7 +462,7 @@ def test_a_run_need_not_wait_for_its_batches(folder: Path) -> None:
         done = tourney(folder, *run, url=fake.url)
 
     assert (sent.code, waiting.code, done.code) == (7, 7, 0), done.err
-    assert f"{N_QUERIES} queries in 1 batch with the provider" in waiting.err
+    assert f"{N_QUERIES} requests in 1 batch with the provider" in waiting.err
     assert "published in" in done.err
     assert len([*(folder / "runs").iterdir()]) == 1
 

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from commands.backends.anthropic.batches import AnthropicBatches
-from commands.judging.batches import fitting_prefix
+from commands.batching.sending import fitting_prefix
 from commands.judging.judge import Receipts
 from ledger.auditing.audit import audit
 from ledger.events.judging import (
@@ -129,6 +129,7 @@ def test_one_request_for_three_dimensions_costs_less_than_three(
     assert n_by_dimension(together) == dict.fromkeys(paid.DIMENSIONS, N_REQUESTS)
     assert recorded_tokens(together) == tokens_together
     assert recorded_tokens(apart) == tokens_apart
+    assert [paid.spend_in(each).n_replies for each in (apart, together)] == [N_QUERIES, N_REQUESTS]
     usd = paid.spend_in(together).usd / paid.spend_in(apart).usd
     assert usd == pytest.approx(share, abs=0.01)  # as docs/judges.md says
     outcomes = [each for each in events_of(together) if isinstance(each, PairReconciled)]

@@ -15,6 +15,7 @@ from commands.errors import BatchGone, ProviderError, ResultsLost
 from commands.ports import (
     Answer,
     BatchJudge,
+    BatchResponder,
     BatchState,
     Billing,
     Continuation,
@@ -31,7 +32,7 @@ from commands.ports import (
     Tell,
 )
 from ledger.errors import TourneyError
-from ledger.events.registration import JudgeSettings
+from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.requests import ParameterRefused
 from ledger.store import utc_now
 from projections.verdicts.queries import JudgeQuery, queries_digest
@@ -340,16 +341,18 @@ class ScriptedBackends:
 
     def __init__(
         self,
-        generator: Generator | None = None,
+        generator: Generator | Callable[[Billing], Generator] | None = None,
         judge: LocalJudge | None = None,
         batches: BatchJudge | None = None,
+        responder: BatchResponder | None = None,
     ) -> None:
         self._generator, self._judge, self._batches = generator, judge, batches
+        self._responder = responder
 
-    def generator(self, billing: Billing) -> Generator:  # noqa: ARG002  # a port's signature
+    def generator(self, billing: Billing) -> Generator:
         """Return the scripted generator."""
         assert self._generator is not None
-        return self._generator
+        return self._generator(billing) if callable(self._generator) else self._generator
 
     def judge(
         self,
@@ -368,3 +371,8 @@ class ScriptedBackends:
         """Return the judge that answers in batches, whoever is asked."""
         assert self._batches is not None
         return self._batches
+
+    def batch_responder(self, entrant: Entrant) -> BatchResponder:  # noqa: ARG002  # likewise
+        """Return what responds in batches, whoever is asked."""
+        assert self._responder is not None
+        return self._responder

@@ -1,8 +1,8 @@
 """Decode and check the replies of Anthropic's API, since the SDK does not validate them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -75,7 +75,7 @@ def answer_of(query_key: Digest, body: bytes) -> Answer:
 
 
 def generated_in(
-    response_key: Digest, body: bytes, *, elapsed_s: float | None
+    response_key: Digest, body: bytes, *, elapsed_s: float | None = None
 ) -> GeneratedText | GenerationFailure | NoReply:
     """Return the answer to a task in a message, with the thinking that it shows."""
     decode_json(body, _MESSAGE_TYPE)
@@ -202,45 +202,50 @@ def page_of(body: bytes) -> tuple[tuple[BatchState, ...], bool]:
     return tuple(map(_state, page.data)), page.has_more and bool(page.data)
 
 
-def answers_in(chunks: Iterator[bytes]) -> Iterator[Answer]:
+_Read = TypeVar("_Read")
+_Reader: TypeAlias = Callable[[Digest, bytes], _Read | NoReply]
+"""Reads a message that answers the request of a key."""
+
+
+def answers_in(chunks: Iterator[bytes], read: _Reader[_Read]) -> Iterator[_Read | NoReply]:
     """Yield the answers in a streamed results file; lines that are not results are skipped."""
     for line in lines_in(inflated(chunks)):
         try:
-            answer = _result(line)
+            answer = _result(line, read)
         except msgspec.DecodeError:  # most often the last line of an interrupted stream
             continue
         yield answer
 
 
-def _result(line: bytes) -> Answer:
+def _result(line: bytes, read: _Reader[_Read]) -> _Read | NoReply:
     """Return the answer in a line; a result that cannot be decoded becomes a `NoReply`."""
     result_line = decode_json(line, _RESULT_LINE)
-    query_key = Digest(result_line.custom_id)
+    key = Digest(result_line.custom_id)
     try:
-        return _answer(query_key, _RESULT.decode(result_line.result))
+        return _answer(key, _RESULT.decode(result_line.result), read)
     except msgspec.DecodeError as error:
-        return undecodable(query_key, error)
+        return undecodable(key, error)
 
 
-def _answer(query_key: Digest, result: _Result) -> Answer:
+def _answer(key: Digest, result: _Result, read: _Reader[_Read]) -> _Read | NoReply:
     match result:
         case _Succeeded(message):
-            return answer_of(query_key, bytes(message))
+            return read(key, bytes(message))
         case _Errored(answer):
-            return _errored(query_key, answer.error)
+            return _errored(key, answer.error)
         case _Expired():
-            return NoReply(query_key, "expired", "the batch expired before this query's turn")
+            return NoReply(key, "expired", "the batch expired before this request's turn")
         case _Canceled():
-            return NoReply(query_key, "canceled", "the batch was canceled before this query's turn")
+            return NoReply(key, "canceled", "the batch was canceled before this request's turn")
 
 
-def _errored(query_key: Digest, error: _Error) -> NoReply:
-    """Return why a query failed; an invalid request is rejected for good."""
+def _errored(key: Digest, error: _Error) -> NoReply:
+    """Return why a request failed; an invalid request is rejected for good."""
     is_of_all = error.type in _ERRORS_OF_ALL or is_out_of_credit(error.message)
     is_final = error.type in _FINAL_ERRORS and not is_of_all
     detail = redacted(f"{error.type}: {error.message}")
     then: Then = "stop" if is_of_all else "go on"
-    return NoReply(query_key, "rejected" if is_final else "errored", detail, then=then)
+    return NoReply(key, "rejected" if is_final else "errored", detail, then=then)
 
 
 def _state(batch: _MessageBatch) -> BatchState:

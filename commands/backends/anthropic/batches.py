@@ -1,25 +1,26 @@
-"""A batch judge on Anthropic's Message Batches API.
+"""Batches on Anthropic's Message Batches API, of a judge or an entrant.
 
 A batch has no idempotency key, so sending it twice may cost twice: `create` sends it once. All
 other calls are repeated on temporary failures. The key goes to nobody but the configured server:
 a batch names an address of its results, which is not followed.
 """
 
+import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Generic, TypeVar, cast
 from urllib.parse import quote
 
 import anthropic
 import httpx2
 import msgspec
+from anthropic.types.messages.batch_create_params import Request
 
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
-from commands.backends.anthropic.requests import RequestForm
 from commands.backends.remote.bodies import date_in
 from commands.backends.remote.outcomes import (
     ORDER_REFUSED,
@@ -38,40 +39,53 @@ from commands.errors import (
     ProviderError,
     ResultsLost,
 )
-from commands.ports import Answer, BatchState
-from commands.settings.schema import CacheTtl
+from commands.ports import BatchState, GenerationTask, NoReply, key_of
 from ledger.errors import TourneyError
-from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
 
 _PAGE: Final = 100
+_COMMA: Final = 1  # between two requests of a batch
 _STREAMED: Final = {"Accept": "application/binary", "X-Stainless-Raw-Response": "stream"}
 
 
-class AnthropicBatches:
+_Asked = TypeVar("_Asked", bound=JudgeQuery | GenerationTask)
+_Read = TypeVar("_Read")
+
+
+class AnthropicBatches(Generic[_Asked, _Read]):
     """Sends each batch at most once, and reads its results line by line."""
 
     def __init__(
-        self, client: anthropic.Anthropic, judge: JudgeSettings, *, cache: CacheTtl
+        self,
+        client: anthropic.Anthropic,
+        params_of: Callable[[_Asked], Mapping[str, object]],
+        read: Callable[[Digest, bytes], _Read | NoReply],
     ) -> None:
-        self._form = RequestForm(judge, cache=cache)
+        """Take the client, how a request is written, and how a message that answers it is read."""
+        self._params_of, self._read = params_of, read
         self._once = client.messages.batches.with_raw_response
         self._client = api.with_retries(client)
         self._again = self._client.messages.batches.with_raw_response
 
-    def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+    def create(self, requests: Sequence[_Asked], /) -> BatchState:
         """Send a batch once."""
-        requests = [self._form.in_batch(query) for query in queries]
+        written = [self._in_batch(request) for request in requests]
         try:
-            return state_of(self._once.create(requests=requests).read())
+            return state_of(self._once.create(requests=written).read())
         except anthropic.APIError as error:
             raise _not_created(error) from api.without_key(error)
         except msgspec.DecodeError as error:
             raise uncertain(api.not_the_api(error)) from error
 
-    def n_bytes(self, query: JudgeQuery) -> int:
-        """Return the bytes that a query adds to a batch."""
-        return self._form.n_bytes(query)
+    def n_bytes(self, request: _Asked, /) -> int:
+        """Return the bytes that a request adds to a batch, as the SDK writes it."""
+        written = self._in_batch(request)
+        return len(json.dumps(written, ensure_ascii=False, separators=(",", ":")).encode()) + _COMMA
+
+    def _in_batch(self, request: _Asked) -> Request:
+        """Return a request as a batch has it; its key is its custom_id."""
+        return cast("Request", {"custom_id": key_of(request), "params": self._params_of(request)})
 
     def now(self) -> datetime | None:
         """Return the time by the provider's clock, also of a busy one; None if it does not tell it.
@@ -102,13 +116,13 @@ class AnthropicBatches:
         with api.translate_errors():
             return page_of(self._again.list(limit=_PAGE, after_id=after or anthropic.omit).read())
 
-    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+    def results(self, provider_batch_id: str) -> Iterator[_Read | NoReply]:
         """Yield the answers in an ended batch's results, as one download has them."""
         if not self.retrieve(provider_batch_id).has_ended:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
         try:
             with closing(self._download(provider_batch_id)) as response:
-                yield from answers_in(response.iter_bytes())
+                yield from answers_in(response.iter_bytes(), self._read)
         except anthropic.NotFoundError as error:
             raise ResultsLost(provider_batch_id) from api.without_key(error)
         except (httpx2.RequestError, zlib.error) as error:
@@ -117,7 +131,7 @@ class AnthropicBatches:
             raise _not_downloaded(error) from api.without_key(error)
 
     def cancel(self, provider_batch_id: str) -> BatchState:
-        """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
+        """Cancel the unanswered requests of a batch; an ended batch stays as it is."""
         with api.translate_errors(), _named(provider_batch_id):
             try:
                 return state_of(self._again.cancel(provider_batch_id).read())

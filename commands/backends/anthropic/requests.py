@@ -3,14 +3,12 @@
 Sampling settings are never sent: the API rejects them since its version of 2026-10-21.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, cast, get_args
 
 import msgspec
 from anthropic import Anthropic, types
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
-from anthropic.types.messages.batch_create_params import Request
 
 from commands.backends.anthropic.client import translate_errors, with_retries
 from commands.backends.remote.bodies import decode_json
@@ -19,8 +17,6 @@ from ledger.events.registration import JudgeSettings
 from ledger.events.values import Count
 from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
-
-_COMMA: Final = 1  # between two requests of a batch
 
 
 class RequestForm:
@@ -55,15 +51,6 @@ class RequestForm:
         if output_config := self._output_config(query):
             params["output_config"] = output_config
         return params
-
-    def in_batch(self, query: JudgeQuery) -> Request:
-        """Return a batch's request; its custom_id is the query key."""
-        return {"custom_id": query.query_key, "params": self.params(query)}
-
-    def n_bytes(self, query: JudgeQuery) -> int:
-        """Return the bytes that a query adds to a batch, as the SDK writes it."""
-        written = json.dumps(self.in_batch(query), ensure_ascii=False, separators=(",", ":"))
-        return len(written.encode()) + _COMMA
 
     def _output_config(self, query: JudgeQuery) -> types.OutputConfigParam:
         """Return the effort, and the schema of a reply if the protocol is one."""

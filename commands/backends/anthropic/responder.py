@@ -28,11 +28,10 @@ class AnthropicResponder:
         """Take the client and the entrant.
 
         Raises:
-            ConfigurationError: The entrant has options that the API does not know.
+            ConfigurationError: As of `require_known`.
         """
+        require_known(entrant)
         name = f"entrant {entrant.entrant_id!r}"
-        if faults := [f"{name}: Anthropic's API has no {each}" for each in _unknown(entrant)]:
-            raise ConfigurationError(faults)
         self.url = str(client.base_url)
         self._messages = AnthropicMessages(
             client, name, n_at_a_time=n_at_a_time, remedies=_REMEDIES
@@ -44,8 +43,7 @@ class AnthropicResponder:
 
     def n_input_at_most(self, task: GenerationTask) -> int:
         """Return an upper bound on a request's tokens: a token has at least one byte."""
-        whole = {**params_of(task), "further": further_of(task)}
-        return n_bytes(json.dumps(whole, ensure_ascii=False)) + FRAME_TOKENS
+        return n_bytes(json.dumps(batch_params_of(task), ensure_ascii=False)) + FRAME_TOKENS
 
     def ask(self, task: GenerationTask) -> GeneratedText | GenerationFailure | NoReply:
         """Send a task once."""
@@ -58,6 +56,17 @@ class AnthropicResponder:
             return generated_in(task.response_key, body, elapsed_s=perf_counter() - began_at)
 
         return self._messages.send(task.response_key, params_of(task), read, further_of(task))
+
+
+def require_known(entrant: Entrant) -> None:
+    """Require that the API knows all options of an entrant.
+
+    Raises:
+        ConfigurationError: It does not.
+    """
+    name = f"entrant {entrant.entrant_id!r}"
+    if faults := [f"{name}: Anthropic's API has no {each}" for each in _unknown(entrant)]:
+        raise ConfigurationError(faults)
 
 
 def _unknown(entrant: Entrant) -> Iterator[str]:
@@ -91,6 +100,11 @@ def params_of(task: GenerationTask) -> MessageCreateParamsNonStreaming:
     if options.stop:
         params["stop_sequences"] = [*options.stop]
     return cast("MessageCreateParamsNonStreaming", params)
+
+
+def batch_params_of(task: GenerationTask) -> Mapping[str, object]:
+    """Return the parameters of a task's request in a batch, with its further keys."""
+    return {**params_of(task), **(further_of(task) or {})}
 
 
 def further_of(task: GenerationTask) -> Mapping[str, Json] | None:

@@ -23,6 +23,7 @@ from commands.reading.results import (
     outcome_rows,
     response_rows,
     spared_by_looks,
+    total_of,
 )
 from commands.spending.offer import dollars, no_price
 from ledger.events.imports import RatingsImported
@@ -152,20 +153,21 @@ def _spent(source: JudgedTournament) -> Table:
     is_narrowed = source.named_judge is not None or source.named_dimension is not None
     served = () if is_narrowed else endpoint_spend(spent.entrants)
     spared = NOTHING_SPARED if is_narrowed else spared_by_looks(source.state, spent.bills)
-    return spend_table([*bills_of(source, spent)], served, spared=spared)
+    bills = [*bills_of(source, spent)]
+    return spend_table(bills, total_of(source, spent, bills), served, spared=spared)
 
 
 def spend_table(
     bills: Sequence[tuple[SpendKey, Bill]],
+    total: Bill,
     served: Sequence[EntrantSpendRow] = (),
     *,
     spared: Spared = NOTHING_SPARED,
 ) -> Table:
     """Return a row for each judge, dimension and day.
 
-    Notes tell the spend of endpoint entrants, and what looks spared.
+    Notes tell the total, the spend of endpoint entrants, and what looks spared.
     """
-    total = sum((bill for _, bill in bills), Bill())
     return table_of(
         SpendRow,
         (SpendRow(**key._asdict(), **bill.fields) for key, bill in bills),

@@ -125,8 +125,8 @@ def status_table(ledger: Ledger, now: datetime) -> Table:
 
 
 def _in_flight(batch: Batch, now: datetime) -> str:
-    queries = counted(len(batch.planned.queries), "query", "queries")
-    of = f"{batch.stream}: {queries} to {batch.planned.judge.label}"
+    requests = counted(len(batch.planned.queries), "request")
+    of = f"{batch.stream}: {requests} to {batch.planned.judge.label}"
     until = batch.results_kept_until
     if batch.submitted is None or until is None:
         return f"{of} were planned as a batch; it may exist: `tourney batch wait` looks for it"

@@ -86,8 +86,9 @@ def cost_fields(cost: PlannedCost) -> dict[str, Json]:
 def endpoint_notes(costs: Sequence[EndpointCost]) -> Iterator[str]:
     """Yield the requests to each endpoint entrant and their cost; an unknown price is not $0."""
     for cost in costs:
+        asked = requests_to(cost.n_requests, cost.model)
         yield (
-            f"{cost.entrant_id} (endpoint): {requests_to(cost.n_requests, cost.model)}, about"
+            f"{cost.entrant_id} ({'batches' if cost.in_batch else 'endpoint'}): {asked}, about"
             f" {cost.n_input:,} tokens in, at most {cost.n_output:,} out:"
             f" {dollars(cost.expected_usd)}, at worst {dollars(cost.worst_usd)}"
         )

@@ -44,7 +44,7 @@ SUBMIT = SubmitBatch(KEY, TAKEN, QUERIES)
 def intend(**usd: float) -> PlanBatch:
     """Return the command that plans both queries."""
     known = {"expected_usd": None, "worst_usd": None, "cap_usd": None}
-    return PlanBatch(JUDGE, QUERIES, **{**known, **usd}, planned_at=NOON)
+    return PlanBatch(PLAN.judge, PLAN.queries, **{**known, **usd}, planned_at=NOON)
 
 
 def lost(query_key: Digest) -> JudgeQueryFailed:

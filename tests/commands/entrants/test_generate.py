@@ -13,9 +13,10 @@ from commands.decisions.recorder import Recorder
 from commands.entrants.generate import (
     GenerationSummary,
     GeneratorByLoader,
+    WantedResponses,
     generate_missing,
-    generate_with_consent,
 )
+from commands.entrants.session import generate_with_consent
 from commands.errors import MissingExtra, NothingReadable, WeightsError
 from commands.ports import (
     Console,
@@ -43,7 +44,7 @@ from tests.support.builders.commands import (
 )
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.contracts import GeneratorContract
-from tests.support.scripted import ScriptedGenerator
+from tests.support.scripted import ScriptedBackends, ScriptedGenerator
 
 TWO_BY_TWO: OpenTournament = open_tournament(opened(prompts=[prompt("p1"), prompt("p2")]))
 
@@ -338,8 +339,8 @@ def test_an_entrant_with_few_prompts_and_no_text_is_told(ledger: Ledger) -> None
 
     generate_with_consent(
         recorder,
-        [P1, P2],
-        lambda _: ScriptedGenerator(empty_from_base),
+        WantedResponses([P1, P2]),
+        ScriptedBackends(ScriptedGenerator(empty_from_base)),
         PriceBook(None, "off", 0),
         SpendingOptions(),
         Console(told.append, None, no_progress),

@@ -7,11 +7,10 @@ from itertools import islice
 
 import pytest
 
+from commands.batching.waiting import BatchOptions
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
-from commands.judging.batch_recovery import adopt_named, forget_batch
 from commands.judging.judge import JudgeTask
-from commands.judging.waiting import BatchOptions
 from commands.ports import Answer, BatchState, NoReply
 from ledger.auditing.audit import audit
 from ledger.errors import TourneyError
@@ -24,10 +23,12 @@ from tests.support.builders.batching import (
     SETTLE_S,
     Clock,
     FlatRate,
+    adopt,
     again,
     batched,
     batching,
     ending,
+    forget,
     judged,
     open_now,
     paid,
@@ -162,7 +163,7 @@ def test_nothing_can_be_told_of_an_uncertain_batch_without_waiting(
 
     told: list[str] = []
 
-    with pytest.raises(WorkInFlight, match="4 queries in 1 batch"):
+    with pytest.raises(WorkInFlight, match="4 requests in 1 batch"):
         judged(again(recorder, ledger), port, batching(clock, waits=False, tell=told.append))
 
     assert port.asked == []
@@ -302,19 +303,19 @@ def test_a_batch_is_adopted_again_only_for_queries_without_a_result(
     with pytest.raises(WorkInFlight):
         judged(recorder, port, batching(clock, waits=False))
     with pytest.raises(NotFound, match="in flight: `tourney batch wait`"):
-        adopt_named(recorder, lambda _: port, "batch_1")
+        adopt(recorder, port, "batch_1")
     port.end()
     port.lose_results("batch_1")
-    forget_batch(recorder, lambda _: port, "batch_1")
+    forget(recorder, port, "batch_1")
     port.find_results("batch_1")
 
-    adopt_named(recorder, lambda _: port, "batch_1")
+    adopt(recorder, port, "batch_1")
     done = judged(again(recorder, ledger), port, batching(clock))
 
     assert (done.n_open, done.n_reconciled, len(port.asked)) == (0, 2, N_QUERIES)
     assert statuses(again(recorder, ledger)) == ["ended", "ended"]
-    with pytest.raises(NotFound, match="each of its queries has a result"):
-        adopt_named(again(recorder, ledger), lambda _: port, "batch_1")
+    with pytest.raises(NotFound, match="each of its requests has a result"):
+        adopt(again(recorder, ledger), port, "batch_1")
     assert audit(ledger) == ()
 
 
@@ -345,11 +346,11 @@ def _half_sent_again(
         judged(recorder, port, how)
     port.end()
     port.lose_results("batch_1")
-    forget_batch(recorder, lambda _: port, "batch_1")
+    forget(recorder, port, "batch_1")
     with pytest.raises(WorkInFlight):
         judged(again(recorder, ledger), port, how, limit=2)
     port.find_results("batch_1")
-    adopt_named(again(recorder, ledger), lambda _: port, "batch_1")
+    adopt(again(recorder, ledger), port, "batch_1")
     return port
 
 
@@ -382,7 +383,7 @@ def test_what_it_lacks_is_not_waited_for_though_half_of_it_was_sent_again(
     assert isinstance(port, Halved)
     port.n_kept = port.n_counted = n_kept
 
-    with pytest.raises(WorkInFlight, match="2 queries in 1 batch"):
+    with pytest.raises(WorkInFlight, match="2 requests in 1 batch"):
         judged(again(recorder, ledger), port, how)
 
     assert statuses(again(recorder, ledger)) == ["ended", "in flight", "ended"]
@@ -399,8 +400,8 @@ def test_a_batch_is_taken_up_again_more_than_once(
         judged(recorder, port, how)
 
     for _ in range(2):
-        forget_batch(again(recorder, ledger), lambda _: port, "batch_1")
-        adopt_named(again(recorder, ledger), lambda _: port, "batch_1")
+        forget(again(recorder, ledger), port, "batch_1")
+        adopt(again(recorder, ledger), port, "batch_1")
     port.n_kept = N_QUERIES
     judged(again(recorder, ledger), port, how)
 
@@ -524,12 +525,12 @@ def test_a_batch_is_adopted_by_name_as_soon_as_its_queries_are_known(
     second = again(recorder, ledger)
 
     with pytest.raises(NotFound, match="no batch planned" if tells_queries else "has not ended"):
-        adopt_named(second, lambda _: port, "batch_1")
+        adopt(second, port, "batch_1")
     with pytest.raises(NotFound, match="has 'batch_9'"):
-        adopt_named(second, lambda _: port, "batch_9")
+        adopt(second, port, "batch_9")
     if not tells_queries:
         port.end()
-    adopt_named(second, lambda _: port, "batch_2")
+    adopt(second, port, "batch_2")
 
     assert statuses(second) == ["in flight"]
 
@@ -543,7 +544,7 @@ def test_a_batch_that_the_provider_deleted_can_be_given_up(
         judged(recorder, port, batching(clock, waits=False))
 
     port.delete("batch_1")
-    forget_batch(recorder, lambda _: port, "batch_1")
+    forget(recorder, port, "batch_1")
 
     assert statuses(recorder) == ["ended"]
     assert len(open_now(recorder)) == N_QUERIES
@@ -558,6 +559,6 @@ def test_a_batch_that_is_not_in_flight_or_alive_cannot_be_given_up(
         judged(recorder, port, batching(clock, waits=False))
 
     with pytest.raises(NotFound, match="batch_9"):
-        forget_batch(recorder, lambda _: port, "batch_9")
+        forget(recorder, port, "batch_9")
     with pytest.raises(NotFound, match="can still be received"):
-        forget_batch(recorder, lambda _: port, "batch_1")
+        forget(recorder, port, "batch_1")

@@ -22,7 +22,6 @@ from commands.errors import (
 )
 from commands.judging.batches import attending_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
-from commands.judging.receiving import BatchReceiver
 from commands.ports import BatchState
 from commands.spending.budget import BudgetReached
 from ledger.errors import TourneyError
@@ -48,6 +47,7 @@ from tests.support.builders.batching import (
     merge_verdicts,
     open_now,
     paid,
+    receiver,
     statuses,
 )
 from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned, record_answers, types_of
@@ -103,7 +103,7 @@ def test_batches_shrink_until_the_provider_takes_them(
     sizes = [len(each.planned.queries) for each in batches if each.status == "ended"]
     assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, N_QUERIES)
     assert sizes == [n_taken] * (N_QUERIES // n_taken)
-    most = counted(n_taken, "query", "queries")
+    most = counted(n_taken, "request")
     assert f"HTTP 413; from now on a batch has {most} at most" in told
 
 
@@ -126,7 +126,7 @@ def test_nobody_waits_under_no_wait_and_the_next_command_receives(
     """A laptop may sleep while the provider works."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
 
-    with pytest.raises(WorkInFlight, match="4 queries in 1 batch"):
+    with pytest.raises(WorkInFlight, match="4 requests in 1 batch"):
         judged(recorder, port, batching(clock, waits=False))
     port.end()
     done = judged(again(recorder, ledger), port, batching(clock))
@@ -361,7 +361,7 @@ def test_they_are_decided_though_the_command_ends_early(ledger: Ledger, clock: C
 def test_they_are_decided_though_who_received_them_died(ledger: Ledger, clock: Clock) -> None:
     """By the next command, for which nothing is in flight any more."""
     recorder, port = in_flight_of_the_pilot(ledger, clock)
-    BatchReceiver(recorder, lambda _: port, batching(clock)).receive_all()
+    receiver(recorder, lambda _: port, batching(clock)).receive_all()
 
     with attending_batches(again(recorder, ledger), AskingRules(1), print):
         assert n_decided(recorder, PILOT) == 0

@@ -18,12 +18,13 @@ from typing import Any, Final
 
 import pytest
 
+from commands.backends.anthropic._replies import answer_of
 from commands.backends.anthropic.batches import AnthropicBatches
+from commands.backends.anthropic.requests import RequestForm
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
-from commands.judging.batch_recovery import adopt_named, forget_batch
 from commands.judging.judge import JudgeTask
 from commands.ports import BatchJudge
 from commands.spending.budget import BudgetReached
@@ -40,7 +41,7 @@ from tests.providers.openai import MODEL, Json
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import error
 from tests.support.builders.anthropic import CANARY, judge_settings
-from tests.support.builders.batching import N_QUERIES, Clock, batched, batching
+from tests.support.builders.batching import N_QUERIES, Clock, adopt, batched, batching, forget
 from tests.support.builders.commands import P1, P2, record_answers
 from tests.support.builders.events import NOON, STREAM, opened, prompt
 from tests.support.builders.money import FlatRate
@@ -83,7 +84,8 @@ def anthropic(spoil: Spoil, now: Callable[[], datetime]) -> Iterator[Maker]:
         client_of(f"http://127.0.0.1:{gateway.port}") as client,
     ):
         judge = judge_settings()
-        port = AnthropicBatches(client, judge, cache="off")
+        form = RequestForm(judge, cache="off")
+        port = AnthropicBatches(client, form.params, answer_of)
         yield Maker(judge, port, lambda: Counter(dict(fake.bill().n_paid_by_custom_id)))
 
 
@@ -478,9 +480,9 @@ def test_a_batch_that_was_given_up_is_taken_up_again_and_paid_once(
         (batch,) = recorder.state.open_batches
         assert batch.submitted is not None
         name = batch.submitted.provider_batch_id
-        forget_batch(recorder, lambda _: maker.port, name)
+        forget(recorder, maker.port, name)
         clock.moment = HEALED
-        adopt_named(recorder, lambda _: maker.port, name)
+        adopt(recorder, maker.port, name)
         judge_all(recorder, maker, clock)
 
         require_paid_once(ledger, maker)

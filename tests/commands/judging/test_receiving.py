@@ -17,9 +17,7 @@ from commands.errors import (
     ResultsLost,
     WorkInFlight,
 )
-from commands.judging.batch_recovery import forget_batch
 from commands.judging.judge import JudgeTask, JudgingSummary
-from commands.judging.receiving import BatchReceiver
 from commands.ports import Answer, BatchState, NoReply, Reply
 from ledger.events.judging import JudgeBatchEnded
 from ledger.identity import Digest, StreamId
@@ -36,10 +34,12 @@ from tests.support.builders.batching import (
     batched,
     batching,
     ending,
+    forget,
     judged,
     merge_verdicts,
     open_now,
     paid,
+    receiver,
     statuses,
 )
 from tests.support.builders.commands import (
@@ -171,7 +171,7 @@ def test_results_that_stay_missing_are_waited_for_until_somebody_gives_them_up(
     for _ in range(5):
         with pytest.raises(WorkInFlight):
             judged(again(recorder, ledger), port, how, retries=2)
-    forget_batch(again(recorder, ledger), lambda _: port, "batch_1")
+    forget(again(recorder, ledger), port, "batch_1")
 
     state = again(recorder, ledger).state
     (failure,) = state.query_failures.values()
@@ -196,7 +196,7 @@ def test_results_that_are_there_are_received_before_a_batch_is_given_up(
     port.end()
 
     with pytest.raises(NotFound, match="3 results of batch_1 can still be received"):
-        forget_batch(recorder, lambda _: port, "batch_1")
+        forget(recorder, port, "batch_1")
 
     assert statuses(recorder) == ["in flight"]
 
@@ -223,7 +223,7 @@ def test_results_before_a_break_are_recorded_and_the_others_can_be_given_up(
         judged(recorder, port, batching(clock, waits=False))
     n_received = len(recorder.state.verdicts)
 
-    forget_batch(again(recorder, ledger), lambda _: port, "batch_1")
+    forget(again(recorder, ledger), port, "batch_1")
 
     state = again(recorder, ledger).state
     assert (n_received, len(state.verdicts), len(state.query_failures)) == (2, 2, 2)
@@ -252,7 +252,7 @@ def test_a_batch_that_broke_off_is_not_blamed_on_the_next_one(
         judged(recorder, port, how)
     port.end()
 
-    with pytest.raises(WorkInFlight, match="2 queries in 1 batch"):
+    with pytest.raises(WorkInFlight, match="2 requests in 1 batch"):
         judged(recorder, port, how)
 
     assert "the last error: suspended" not in told
@@ -270,13 +270,13 @@ def test_a_batch_whose_results_are_all_recorded_is_closed_by_waiting(
     port.is_cut = False
 
     with pytest.raises(NotFound, match=r"every result of batch_1 is recorded; .* closes it"):
-        forget_batch(again(recorder, ledger), lambda _: port, "batch_1")
+        forget(again(recorder, ledger), port, "batch_1")
 
 
 def test_a_provider_that_counts_fewer_results_than_queries_has_no_more(
     recorder: Recorder, clock: Clock
 ) -> None:
-    """It may have billed the others all the same, so only another command asks them again."""
+    """It may have billed the others all the same, so only another command sends them again."""
     told: list[str] = []
 
     class Lossy(Retold):
@@ -295,8 +295,8 @@ def test_a_provider_that_counts_fewer_results_than_queries_has_no_more(
     assert (done.n_verdicts, done.n_failed, len(port.asked)) == (3, 1, N_QUERIES)
     assert (statuses(recorder), port.n_downloads) == (["ended"], 2)
     assert (
-        "batch batch_1 has no result for 1 of its 4 queries: they may have been billed, and"
-        " another command asks them again"
+        "batch batch_1 has no result for 1 of its 4 requests: they may have been billed, and"
+        " another command sends them again"
     ) in told
 
 
@@ -352,7 +352,7 @@ def test_results_too_many_are_told_and_left_out(
     assert (done.n_verdicts, done.n_failed) == (N_QUERIES, 0)
     assert "JudgeQueryFailed" not in types_of(ledger)
     assert (
-        "batch batch_1 has 2 results too many, for queries of other batches or for one query"
+        "batch batch_1 has 2 results too many, for requests of other batches or for one request"
         " twice; they are ignored"
     ) in told
     assert statuses(recorder) == ["ended"]
@@ -373,7 +373,7 @@ def test_lost_results_are_said_and_left_to_the_user(
         with pytest.raises(ResultsLost, match="`tourney batch forget batch_1` reopens"):
             judged(recorder, port, how)
     n_asked = len(port.asked)
-    forget_batch(recorder, lambda _: port, "batch_1")
+    forget(recorder, port, "batch_1")
     fates = {each.fate for each in recorder.state.query_failures.values()}
     done = judged(again(recorder, ledger), port, how)
 
@@ -388,7 +388,7 @@ def test_receiving_sends_nothing(recorder: Recorder, clock: Clock) -> None:
         judged(recorder, port, batching(clock, waits=False), limit=2)
     port.end()
 
-    BatchReceiver(recorder, lambda _: port, batching(clock)).receive_all()
+    receiver(recorder, lambda _: port, batching(clock)).receive_all()
 
     assert recorder.state.open_batches == ()
     assert len(port.asked) == 2
@@ -500,7 +500,7 @@ def test_each_batch_is_received_where_it_was_sent(ledger: Ledger, clock: Clock) 
     for port in ports.values():
         port.end()
 
-    BatchReceiver(recorder, ports.__getitem__, batching(clock)).receive_all()
+    receiver(recorder, ports.__getitem__, batching(clock)).receive_all()
 
     assert recorder.state.open_batches == ()
     assert types_of(ledger).count("VerdictReceived") == 2 * N_QUERIES

@@ -304,7 +304,7 @@ def test_without_a_key_or_consent_nothing_is_sent(
 
 
 INTERRUPTED = [
-    "batch msgbatch_01 keeps running: 2 queries are billed",
+    "batch msgbatch_01 keeps running: 2 requests are billed",
     "`tourney batch wait` receives them, `tourney batch cancel` stops them",
 ]
 
@@ -344,7 +344,7 @@ def test_a_batch_that_a_command_does_not_receive_is_told(
     """A judge that answers at once never looks at batches."""
     messages = [*batches_not_received(with_batch(recorder, stream, 4).state, asked)]
 
-    starts = [told.format("its queries are not sent again; ")] if told else []
+    starts = [told.format("its requests are not sent again; ")] if told else []
     assert [
         message[: len(start)] for message, start in zip(messages, starts, strict=True)
     ] == starts

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from commands.batching.waiting import BatchOptions
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, BatchUncertain, NoCredentials, NotAnswering, WorkInFlight
-from commands.judging.waiting import BatchOptions
 from commands.ports import Answer, BatchState
 from ledger.errors import TourneyError
 from ledger.store import Ledger
@@ -121,7 +121,7 @@ def test_each_minute_a_line_says_where_the_wait_stands(
     judged(recorder, remote, while_waiting(how, clock, {timedelta(minutes=125): remote.end}))
 
     lines = [line for line in told if line.startswith("waiting")]
-    standing = "0 of 4 queries and 0 of 2 batches are done"
+    standing = "0 of 4 requests and 0 of 2 batches are done"
     assert lines[0] == f"waiting for 1 min: {standing}"
     assert lines[59] == f"waiting for 1 h 0 min: {standing}"
     assert len(lines) == 125
@@ -145,7 +145,7 @@ def test_what_has_come_is_counted_in_that_line(
     judged(recorder, remote, while_waiting(how, clock, at))
 
     lines = [line for line in told if line.startswith("waiting")]
-    assert lines[-1] == "waiting for 9 min: 3 of 7 queries and 1 of 3 batches are done"
+    assert lines[-1] == "waiting for 9 min: 3 of 7 requests and 1 of 3 batches are done"
 
 
 @pytest.mark.parametrize("lasting", [HOUR, 20 * HOUR])
@@ -238,7 +238,7 @@ def test_without_waiting_a_silent_provider_leaves_the_work_in_flight(
         judged(recorder, remote, batching(clock, waits=False))
     remote.fail(HOUR)
 
-    with pytest.raises(WorkInFlight, match="4 queries in 1 batch"):
+    with pytest.raises(WorkInFlight, match="4 requests in 1 batch"):
         judged(again(recorder, ledger), remote, batching(clock, waits=False, tell=told.append))
 
     assert told == [f"the provider does not answer: {WHY}"]
@@ -254,7 +254,7 @@ def test_what_has_ended_is_received_before_the_rest_is_sent_and_nobody_waits(
     remote.cancel("batch_1")
     later = again(recorder, ledger)
 
-    with pytest.raises(WorkInFlight, match="4 queries in 2 batches"):
+    with pytest.raises(WorkInFlight, match="4 requests in 2 batches"):
         judged(later, remote, batching(clock, waits=False, most_queries=3))
 
     assert statuses(later) == ["ended", "in flight", "in flight"]

@@ -28,7 +28,12 @@ def spent(bill: Bill, *, by_entrants: dict[str, Bill] | None = None) -> Spend:
     bills = {
         EntrantKey(EntrantId(name), "small-3b"): each for name, each in (by_entrants or {}).items()
     }
-    return Spend(STREAM, settled=Map({key: bill}), entrants=EntrantRequests(settled=Map(bills)))
+    return Spend(
+        STREAM,
+        settled=Map({key: bill}),
+        settled_by_day=Map({key._replace(dimension=None): bill}),
+        entrants=EntrantRequests(settled=Map(bills)),
+    )
 
 
 def test_money_is_told_by_whom_and_for_what() -> None:

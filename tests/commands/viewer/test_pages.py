@@ -233,7 +233,12 @@ def test_spend_is_told_by_judge_and_by_day() -> None:
         SpendKey(JudgeId("sonnet"), Dimension(on), date(2026, 4, day)): Bill(n_replies=4, usd=1.25)
         for on, day in (("utility", 28), ("utility", 27), ("factuality", 27))
     }
-    reading = dataclasses.replace(played().reading, spend=Spend(STREAM, settled=Map(bills)))
+    by_day = {
+        SpendKey(JudgeId("sonnet"), None, date(2026, 4, day)): Bill(n_replies=n, usd=usd)
+        for day, n, usd in ((27, 8, 2.5), (28, 4, 1.25))
+    }
+    spend = Spend(STREAM, settled=Map(bills), settled_by_day=Map(by_day))
+    reading = dataclasses.replace(played().reading, spend=spend)
 
     view = dataclasses.replace(played(), reading=reading)
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from commands.decisions.commands import PlanBatch, ReceiveAnswer, SubmitQuery
+from commands.decisions.commands import ReceiveAnswer, SubmitQuery
 from commands.decisions.decide import decide
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.judging import (
-    JudgeBatchPlanned,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     VerdictReceived,
@@ -39,7 +38,8 @@ from projections.tournament.settlement import settle
 from projections.tournament.state import Tournament
 from projections.tournament.waves import judge_reference
 from projections.verdicts.queries import VERDICT_SCHEMA
-from tests.support.builders.events import NOON, STREAM, judge, known, opened, prompt, rubric
+from tests.support.builders.batches import planned_batch
+from tests.support.builders.events import STREAM, judge, known, opened, prompt, rubric
 from tests.support.builders.worlds import answered, everything
 
 FACTS = rubric("facts", needs_gold=True)
@@ -200,17 +200,13 @@ def test_a_planned_batch_holds_requests() -> None:
     state = known(*events)
     first, *others = asked_in(state)
 
-    plan = decide(PlanBatch(BOTH, (first,), 0.1, 0.3, None, planned_at=NOON), state)
-
-    (planned,) = plan
-    assert isinstance(planned, JudgeBatchPlanned)
-    assert planned.queries == (first.asked.query_key,)
-    state = known(*events, *plan)
+    plan = planned_batch(first.asked.query_key, by=BOTH)
+    state = known(*events, plan)
     assert asked_in(state) == tuple(others)
     assert refreshed_query(state, first, RULES) is None
     assert state.was_asked(first.asked.query_key)
     assert state.in_flight == {first.asked.query_key}
-    assert known(*events, *sent(known(*events), first), *plan).in_flight == {
+    assert known(*events, *sent(known(*events), first), plan).in_flight == {
         each.key for each in first.every
     }
 

@@ -1,5 +1,6 @@
 """Spend: every token and dollar on record, by judge, dimension and day."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 from msgspec.structs import replace
 
-from ledger.events.judging import JudgeQueryFailed, VerdictReceived
+from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, VerdictReceived
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registry import Event
 from ledger.identity import Dimension, JudgeId, StreamId
@@ -33,7 +34,7 @@ from tests.support.builders.events import (
 )
 from tests.support.builders.money import OPUS, paid, paid_in_vain, put, requests_of
 from tests.support.builders.scores import paid_score, put_answer, scored_plan
-from tests.support.builders.worlds import RUBRICS, answered, failure, matches_of
+from tests.support.builders.worlds import RUBRICS, answered, failure, failure_of, matches_of
 from tests.support.strategies.tournaments import tournament_histories
 
 USED = Usage(n_input=100, n_output=200, n_cache_write_5m=900)
@@ -210,6 +211,46 @@ def test_a_request_that_has_not_ended_may_have_been_billed() -> None:
     assert only(under_way) == Bill(n_maybe_billed=1, maybe_usd=0.25)
     assert answered.total.n_maybe_billed == 0
     assert answered.total.n_replies == 1
+
+
+def asked_together() -> tuple[tuple[Event, ...], Sequence[JudgeQuerySubmitted]]:
+    """Return a tournament, and a request that asks about both of its dimensions."""
+    opening = world()
+    sent = [put(match, match.forward) for match in matches_of(known(*opening))[:2]]
+    return opening, [replace(each, request=key("request")) for each in sent]
+
+
+def test_a_reply_on_two_dimensions_is_one_in_all() -> None:
+    """Each bears its part of the cost; asked again for one of them, there is another reply."""
+    opening, sent = asked_together()
+    first, second = sent
+    part = paid(first.query_key, USED)
+    lacking = replace(failure_of(second.query_key), usage=USED, price=OPUS)
+    again = replace(second, attempt=2)
+
+    once = spent(*opening, *sent, part, lacking)
+    twice = spent(*opening, *sent, part, lacking, again, paid(second.query_key, USED))
+
+    assert {key.dimension: bill.n_replies for key, bill in once.bills.items()} == {
+        first.dimension: 1,
+        second.dimension: 1,
+    }
+    assert (once.total.n_replies, once.total.n_failed) == (1, 1)
+    assert once.total.usd == pytest.approx(2 * WRITTEN_USD)
+    assert (twice.total.n_replies, twice.total.n_failed) == (2, 1)
+
+
+def test_a_request_on_two_dimensions_is_lost_once() -> None:
+    """Whether it has not ended, or was perhaps billed; and its reply fails once."""
+    opening, sent = asked_together()
+    at_risk = [replace(each, worst_usd=0.25) for each in sent]
+    failed = [replace(failure_of(each.query_key), usage=USED, price=OPUS) for each in sent]
+
+    under_way, in_vain = spent(*opening, *at_risk), spent(*opening, *sent, *failed)
+
+    assert under_way.total == Bill(n_maybe_billed=1, maybe_usd=0.5)
+    assert (in_vain.total.n_replies, in_vain.total.n_failed) == (1, 1)
+    assert sum(bill.n_failed for bill in in_vain.bills.values()) == 2
 
 
 def test_another_tournaments_replies_are_on_its_own_bill() -> None:

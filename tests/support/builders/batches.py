@@ -10,7 +10,7 @@ from ledger.events.judging import (
     batch_key,
 )
 from ledger.events.money import Price, Usage
-from ledger.events.registration import JudgeSettings, Reference
+from ledger.events.registration import Entrant, JudgeSettings, Reference
 from ledger.identity import Digest
 from tests.support.builders.events import NOON, STREAM, judge
 
@@ -26,14 +26,15 @@ USED = Usage(n_input=1_000, n_output=99_900)  # a dollar at that price
 
 
 def planned_batch(
-    *queries: Digest, number: int = 1, by: JudgeSettings | None = None
+    *queries: Digest, number: int = 1, by: JudgeSettings | Entrant | None = None
 ) -> JudgeBatchPlanned:
     """Return the plan of a batch, whose cost nobody knows."""
     asked = by or judge()
+    label = asked.entrant_id if isinstance(asked, Entrant) else asked.judge_id
     return JudgeBatchPlanned(
         batch_key=batch_key(STREAM, number, queries),
         number=number,
-        judge=Reference(label=asked.judge_id, digest=asked.content_digest),
+        judge=Reference(label=label, digest=asked.content_digest),
         queries=queries,
         expected_usd=None,
         worst_usd=None,

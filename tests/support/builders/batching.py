@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from commands.batching.receiving import BatchReceiver
+from commands.batching.recovery import adopt_named, forget_batch
+from commands.batching.waiting import BatchOptions
 from commands.decisions.recorder import Recorder
-from commands.judging.batches import attending_batches, judge_in_batches
+from commands.judging.batches import JudgeSide, attending_batches, judge_in_batches
 from commands.judging.judge import JudgeTask, JudgingSummary, begun_again
-from commands.judging.receiving import BatchReceiver
-from commands.judging.waiting import BatchOptions
-from commands.ports import BatchJudgeOf, Reply, no_progress
+from commands.ports import BatchJudge, BatchJudgeOf, Reply, no_progress
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.money import Price, Usage
 from ledger.identity import StreamId
@@ -90,9 +91,9 @@ def batching(
     """Return how batches are handled, by that clock."""
     rng = random.Random(0)  # noqa: S311  # no secret
     return BatchOptions(
-        lambda _: pricing,
         tell,
         no_progress,
+        lambda _: pricing,
         waits=waits,
         prewarms=prewarms,
         most_queries=most_queries,
@@ -140,9 +141,27 @@ def batched(
     """Judge as a command does: receive what earlier ones sent, then what is open."""
     task = begun_again(recorder, task)
     with attending_batches(recorder, task.rules, how.tell):
-        reception = BatchReceiver(recorder, port_of, how)
+        reception = receiver(recorder, port_of, how)
         reception.receive_earlier()
-        return judge_in_batches(recorder, task, reception)
+        return judge_in_batches(recorder, task, port_of, reception)
+
+
+def receiver(recorder: Recorder, port_of: BatchJudgeOf, how: BatchOptions) -> BatchReceiver:
+    """Return what receives the batches of judges."""
+    side = JudgeSide(recorder, port_of, how)
+    return BatchReceiver(recorder, lambda _: side, how)
+
+
+def forget(recorder: Recorder, port: BatchJudge, name: str) -> None:
+    """Give up a batch, as `tourney batch forget`."""
+    side = JudgeSide(recorder, lambda _: port, batching(Clock()))
+    forget_batch(recorder, lambda _: side, name)
+
+
+def adopt(recorder: Recorder, port: BatchJudge, name: str) -> None:
+    """Take up a batch, as `tourney batch wait ID`."""
+    side = JudgeSide(recorder, lambda _: port, batching(Clock()))
+    adopt_named(recorder, lambda _: side, name)
 
 
 def again(recorder: Recorder, ledger: Ledger) -> Recorder:

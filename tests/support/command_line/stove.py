@@ -19,7 +19,8 @@ import msgspec
 
 import commands.cli
 from commands.cli.app import main
-from commands.judging import session
+from commands.entrants import session as responding
+from commands.judging import session as judging
 from tests.support.command_line.warm import MOST_QUERIES, Order, stove_lock
 from tests.support.faults.death import die
 
@@ -39,8 +40,9 @@ IMPORTED: Final = (
 
 def batch_options(**options: float) -> None:
     """Let batches be handled with other options than a user's, who waits for minutes."""
-    make = cast("Callable[..., object]", vars(session)["BatchOptions"])
-    vars(session)["BatchOptions"] = partial(make, **options)
+    for asking in (judging, responding):
+        make = cast("Callable[..., object]", vars(asking)["BatchOptions"])
+        vars(asking)["BatchOptions"] = partial(make, **options)
 
 
 batch_options(longest_poll_s=0.02, settle_s=0.5)

@@ -5,15 +5,19 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import TypeAlias
 
 import pytest
 from anthropic import Anthropic
 
+from commands.backends.anthropic._replies import answer_of
 from commands.backends.anthropic.batches import AnthropicBatches
+from commands.backends.anthropic.requests import RequestForm
 from commands.errors import (
     BatchRefused,
 )
 from commands.ports import NoReply, Reply
+from projections.verdicts.queries import JudgeQuery
 from tests.providers.anthropic.exchange import Endpoint, Fault, Shares
 from tests.providers.anthropic.messages import Reply as FakeReply
 from tests.providers.anthropic.prompt import Params
@@ -24,13 +28,16 @@ from tests.support.contracts import BatchJudgeContract
 from tests.support.faults.makers import BatchFaults, Call
 from tests.support.faults.makers import Kind as AnyKind
 
+Batches: TypeAlias = AnthropicBatches[JudgeQuery, Reply]
 
-def batching(client: Anthropic) -> AnthropicBatches:
+
+def batching(client: Anthropic) -> Batches:
     """Return a judge."""
-    return AnthropicBatches(client, judge_settings(), cache="5m")
+    form = RequestForm(judge_settings(), cache="5m")
+    return AnthropicBatches(client, form.params, answer_of)
 
 
-def ended(judge: AnthropicBatches, fake: FakeAnthropic, n: int = 20) -> str:
+def ended(judge: Batches, fake: FakeAnthropic, n: int = 20) -> str:
     """Return the id of a batch that has ended."""
     created = judge.create(queries(n))
     fake.end_batches()
@@ -45,7 +52,7 @@ class TestAnthropicBatches(BatchJudgeContract):
         self.fake = fake_anthropic
         self.client = anthropic_client
 
-    def make(self) -> AnthropicBatches:
+    def make(self) -> Batches:
         """Return a judge that asks the fake."""
         return batching(self.client)
 
@@ -74,16 +81,16 @@ class TestFaults(BatchFaults):
     def _api(self, fake_anthropic: FakeAnthropic, anthropic_client: Anthropic) -> None:
         self.fake, self.client = fake_anthropic, anthropic_client
 
-    def make(self) -> AnthropicBatches:
+    def make(self) -> Batches:
         """Return a judge that asks the fake."""
         return batching(self.client)
 
-    def make_at(self, url: str) -> AnthropicBatches:
+    def make_at(self, url: str) -> Batches:
         """Return a judge that asks another address."""
         return batching(self.client.with_options(base_url=url))
 
     @contextmanager
-    def locked(self) -> Iterator[AnthropicBatches]:
+    def locked(self) -> Iterator[Batches]:
         """Return a judge whose key is not taken."""
         with FakeAnthropic(api_key="another") as fake:
             yield self.make_at(fake.url)
@@ -128,14 +135,15 @@ class TestFaults(BatchFaults):
 def test_the_sizes_of_queries_add_up_to_the_size_of_a_batch(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
-    """A batch that was split to fit does."""
+    """A batch that was split to fit does, and U+2028 takes three bytes."""
     judge = batching(anthropic_client)
+    asked = [each._replace(user=f'{each.user} ä "\u2028\x00\n') for each in queries(50)]
 
-    judge.create(queries(50))
+    judge.create(asked)
 
     (posted,) = fake_anthropic.bill().posts
     frame = len('{"requests":[]}')
-    assert posted.n_bytes == sum(map(judge.n_bytes, queries(50))) + frame - 1
+    assert posted.n_bytes == sum(map(judge.n_bytes, asked)) + frame - 1
 
 
 def test_a_batch_that_is_invalid_is_refused(

@@ -125,7 +125,8 @@ def errored(kind: str, message: str) -> bytes:
 def answers(results: bytes, n_bytes: int = 7) -> list[Answer]:
     """Return what is read of results that come so many bytes at a time."""
     starts = range(0, len(results), n_bytes)
-    return list(answers_in(results[start : start + n_bytes] for start in starts))
+    chunks = (results[start : start + n_bytes] for start in starts)
+    return list(answers_in(chunks, answer_of))
 
 
 @pytest.mark.parametrize("n_bytes", [1, 7, 10_000])

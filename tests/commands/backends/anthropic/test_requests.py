@@ -1,6 +1,5 @@
 """A query as the Messages API is asked it: its words, its cached prefix, its tokens."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -92,16 +91,6 @@ def test_an_effort_that_nobody_knows_is_a_fault_of_the_program() -> None:
     """Settings refuse it before."""
     with pytest.raises(ValueError, match="an unknown effort: 'little'"):
         form(effort="little")
-
-
-def test_the_size_of_a_query_is_that_of_the_json_that_is_sent() -> None:
-    """Batches are split below the provider's limit, and U+2028 takes three bytes."""
-    query = QUERY._replace(user='ä "\u2028\x00\n')
-
-    n_bytes = form().n_bytes(query)
-
-    sent = json.dumps([form().in_batch(query)] * 2, ensure_ascii=False, separators=(",", ":"))
-    assert len(sent.encode()) == 2 * n_bytes + 1
 
 
 def test_the_input_of_each_query_is_counted_and_nothing_is_paid(

@@ -10,7 +10,8 @@ from commands.backends.endpoint.responder import EndpointResponders
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
-from commands.entrants.generate import generate_with_consent, options_of
+from commands.entrants.generate import WantedResponses, options_of
+from commands.entrants.session import generate_with_consent
 from commands.errors import (
     LeftUnanswered,
     NoCredentials,
@@ -45,6 +46,7 @@ from tests.support.builders.commands import open_tournament, types_of
 from tests.support.builders.evaluating import Capitals
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.contracts import GeneratorContract
+from tests.support.scripted import ScriptedBackends
 
 BASE = entrant("base", loader="endpoint", weights=MODEL, dtype=None)
 
@@ -308,8 +310,8 @@ def test_a_server_that_says_nothing_is_left_once_what_is_under_way_is_recorded(
     ):
         generate_with_consent(
             recorder,
-            wanted,
-            lambda billing: generator(fake.url, n_at_a_time=4).billed_by(billing),
+            WantedResponses(wanted),
+            ScriptedBackends(lambda billing: generator(fake.url, n_at_a_time=4).billed_by(billing)),
             book,
             SpendingOptions(),
             console,
@@ -336,8 +338,8 @@ def test_one_entrant_of_empty_answers_does_not_keep_the_others_waiting(
     with FakeOpenAI(say) as fake, pytest.raises(NothingReadable, match="row of entrant 'base'"):
         generate_with_consent(
             recorder,
-            [each.prompt_id for each in bank],
-            lambda billing: generator(fake.url, n_at_a_time=4).billed_by(billing),
+            WantedResponses([each.prompt_id for each in bank]),
+            ScriptedBackends(lambda billing: generator(fake.url, n_at_a_time=4).billed_by(billing)),
             PriceBook(None, "off", 0),
             SpendingOptions(),
             Console(lambda _: None, None, no_progress),

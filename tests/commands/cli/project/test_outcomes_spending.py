@@ -26,7 +26,7 @@ DAY = dt.date(2026, 10, 8)
 def spent(*events: Event) -> Table:
     """Return the table of what events spent."""
     spend = fold(spend_of(STREAM), recorded(events))
-    return spend_table([*spend.bills.items()])
+    return spend_table([*spend.bills.items()], spend.total)
 
 
 def screen(table: Table) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from commands.ports import OnProgress, Tell
-from commands.spending.pricing import Pricing
+from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.registration import JudgeSettings
 from ledger.store import utc_now
 
@@ -22,9 +22,9 @@ _BETWEEN_LINES: Final = timedelta(minutes=1)
 class BatchOptions:
     """How batches are sent, priced and polled, and the clock to do it by."""
 
-    pricing_of: Callable[[JudgeSettings], Pricing]
     tell: Tell
     on_progress: OnProgress
+    pricing_of: Callable[[JudgeSettings], Pricing] = lambda _: FREE_OF_CHARGE
     waits: bool = True  # False: poll once, and leave the rest to a later command
     prewarms: bool = False  # send the first query of each rubric ahead: others find it cached
     most_queries: int = 2000  # in one batch; fewer where the provider takes fewer

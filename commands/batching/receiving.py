@@ -5,11 +5,14 @@ were read as the provider counts, it is polled: what was not read is paid for al
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from commands.batching.recovery import FateUnknown, now_at, resolve_batch
+from commands.batching.sides import SideOf
+from commands.batching.waiting import BatchOptions, Watch
 from commands.decisions.commands import EndBatch
 from commands.decisions.recorder import Recorder
 from commands.errors import (
@@ -21,21 +24,10 @@ from commands.errors import (
     WorkInFlight,
     counted,
 )
-from commands.judging.batch_recovery import (
-    FateUnknown,
-    everything_asked,
-    now_at,
-    port_for,
-    resolve_batch,
-)
-from commands.judging.judge import Receipts
-from commands.judging.waiting import BatchOptions, Watch
-from commands.ports import Answer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply
+from commands.ports import BatchAnswer, BatchState, NoReply, key_of
 from ledger.errors import TourneyError
-from ledger.events.registration import Reference
 from ledger.identity import Digest
 from projections.tournament.batches import Batch
-from projections.verdicts.queries import JudgeQuery
 
 _GROUP: Final = 100  # answers in one transaction
 
@@ -43,22 +35,35 @@ _GROUP: Final = 100  # answers in one transaction
 class BatchReceiver:
     """Receives one tournament's batches from their providers, whichever process sent them."""
 
-    def __init__(self, recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
-        self._recorder, self.port_of, self.options = recorder, port_of, options
+    def __init__(
+        self,
+        recorder: Recorder,
+        side_of: SideOf,
+        options: BatchOptions,
+        *,
+        wants: Callable[[Batch], bool] = lambda _: True,
+    ) -> None:
+        """Take the tournament, the sides, how batches are polled, and which of them; else all."""
+        self._recorder, self._side_of, self.options = recorder, side_of, options
+        self._wants = wants
         self._watch = Watch(options)
         # batches of unknown fate, by the provider's clock and by ours, which either may stand
         self._sought_since: dict[Digest, tuple[datetime, datetime]] = {}
         self._received: Counter[Digest] = Counter()  # answers by batch
-        self.n_other_form: Counter[Digest] = Counter()  # of a query: asked again in another form
+        self.n_other_form: Counter[Digest] = Counter()  # of a request: sent again in another form
         self._ended: list[Digest] = []
-        self._receipts_of: dict[Reference, tuple[Receipts, Mapping[Digest, JudgeQuery]]] = {}
-        self._why_not = ""  # the provider's last error of a query of the batch that is received
-        self._why_none = ""  # its last error that is not of a query
+        self._why_not = ""  # the provider's last error of a request of the batch that is received
+        self._why_none = ""  # its last error that is not of a request
 
     @property
     def ended(self) -> Sequence[Digest]:
         """The batches that were received whole, in the order of their ends."""
         return self._ended
+
+    @property
+    def open_batches(self) -> Sequence[Batch]:
+        """The batches that are to be received."""
+        return [each for each in self._recorder.state.open_batches if self._wants(each)]
 
     def receive_earlier(self) -> None:
         """Receive what earlier commands sent: all, or what has ended if this one does not wait.
@@ -82,7 +87,7 @@ class BatchReceiver:
             ProviderError: A provider fails for good.
         """
         send()
-        while self._recorder.state.open_batches:
+        while self.open_batches:
             self._receive_some()
             send()
 
@@ -93,7 +98,7 @@ class BatchReceiver:
             WorkInFlight: There is no such batch now, and the command does not wait.
         """
         for delay_s in self.options.delays_s():
-            if self._look() or not self._recorder.state.open_batches:
+            if self._look() or not self.open_batches:
                 return
             if not self.options.waits:
                 raise WorkInFlight(self._in_flight())
@@ -112,7 +117,7 @@ class BatchReceiver:
             ResultsLost: Likewise, it no longer keeps the results of one.
         """
         version, gone, why_silent = self._recorder.state.version, None, None
-        for batch in self._recorder.state.open_batches:
+        for batch in self.open_batches:
             try:
                 self._look_at(batch.planned.batch_key)
             except NotAnswering as error:
@@ -131,7 +136,7 @@ class BatchReceiver:
             self._resolve(key)
         batch = self._recorder.state.batches[key]
         if batch.is_open and batch.submitted is not None:
-            state = self._port(batch).retrieve(batch.submitted.provider_batch_id)
+            state = self._side_of(batch).port_of(batch).retrieve(batch.submitted.provider_batch_id)
             if state.has_ended:
                 self._receive(batch, state)
 
@@ -139,37 +144,34 @@ class BatchReceiver:
         """Find out whether a planned batch exists, if that can be known already."""
         options, is_new = self.options, key not in self._sought_since
         batch = self._recorder.state.batches[key]
-        now, ours = now_at(self._port(batch), options), options.now()
+        now, ours = now_at(self._side_of(batch).port_of(batch), options), options.now()
         since, ours_since = self._sought_since.setdefault(key, (now, ours))
         # a plan from the future, made before the clock was set back, counts as made at `since`
         age = max(now - min(batch.planned.planned_at, since), ours - ours_since)
         left_s = options.settle_s - age.total_seconds()
         try:
-            told = resolve_batch(self._recorder, self.port_of, batch, left_s, now=now)
+            told = resolve_batch(self._recorder, self._side_of, batch, left_s, now=now)
         except FateUnknown as error:
             if is_new:
                 options.tell(str(error))
         else:
             options.tell(told)
 
-    def _port(self, batch: Batch) -> BatchJudge:
-        return port_for(self._recorder.state, batch, self.port_of)
-
     def _in_flight(self) -> str:
-        batches = self._recorder.state.open_batches
-        queries = counted(sum(len(batch.planned.queries) for batch in batches), "query", "queries")
+        batches = self.open_batches
+        requests = counted(sum(len(batch.planned.queries) for batch in batches), "request")
         return (
-            f"{queries} in {counted(len(batches), 'batch', 'batches')} with the provider;"
+            f"{requests} in {counted(len(batches), 'batch', 'batches')} with the provider;"
             " `tourney batch wait` receives them"
         )
 
     def _standing(self) -> str:
         """Return what has come of all that this command waits for."""
-        batches = self._recorder.state.open_batches
+        batches = self.open_batches
         n_done = sum(self._received[key] for key in self._ended)
-        n_queries = n_done + sum(len(batch.planned.queries) for batch in batches)
+        n_requests = n_done + sum(len(batch.planned.queries) for batch in batches)
         return (
-            f"{n_done} of {counted(n_queries, 'query', 'queries')} and {len(self._ended)} of"
+            f"{n_done} of {counted(n_requests, 'request')} and {len(self._ended)} of"
             f" {counted(len(self._ended) + len(batches), 'batch', 'batches')} are done"
         )
 
@@ -200,43 +202,45 @@ class BatchReceiver:
         )
         if self._why_none:
             raise ProviderError(
-                f"queries of batch {state.provider_batch_id} failed, and not because of their"
+                f"requests of batch {state.provider_batch_id} failed, and not because of their"
                 f" content: {self._why_none}; correct the account or the settings: they stay open"
             )
 
     def _read(self, batch: Batch, state: BatchState) -> BatchState:
-        """Record a batch's answers as they are read; of two to a query, the first.
+        """Record a batch's answers as they are read; of two to a request, the first.
 
         Returns:
             The state, with the counts of what was read.
 
         Raises:
-            NotAnswering: There are fewer than the provider counts, or than queries, if it counts
+            NotAnswering: There are fewer than the provider counts, or than requests, if it counts
                 none or too many. A download can end early without an error.
         """
         missing, n_by_reason, n_surplus = set(batch.planned.queries), Counter[str](), 0
         unread = self._sent_in(state)
         n_sent = len(unread)
-        for group in _grouped(self._port(batch).results(state.provider_batch_id)):
-            firsts: list[Answer] = []
+        results = self._side_of(batch).port_of(batch).results(state.provider_batch_id)
+        for group in _grouped(results):
+            firsts: list[BatchAnswer] = []
             for answer in group:
-                unread.discard(answer.query_key)
-                if answer.query_key in missing:
-                    missing.remove(answer.query_key)
+                key = key_of(answer)
+                unread.discard(key)
+                if key in missing:
+                    missing.remove(key)
                     firsts.append(answer)
                 else:
                     n_surplus += 1
             self._record(batch, [self._blamed(answer, state) for answer in firsts])
             n_by_reason.update(
-                "answered" if isinstance(answer, Reply) else answer.reason for answer in firsts
+                answer.reason if isinstance(answer, NoReply) else "answered" for answer in firsts
             )
             self._count(batch, len(missing))
         _require_whole(state, n_sent, len(unread))
         if n_surplus:
             surplus = counted(n_surplus, "result")
             self.options.tell(
-                f"batch {state.provider_batch_id} has {surplus} too many, for queries of other"
-                " batches or for one query twice; they are ignored"
+                f"batch {state.provider_batch_id} has {surplus} too many, for requests of other"
+                " batches or for one request twice; they are ignored"
             )
         if missing:
             self._give_up(batch, state, missing)
@@ -249,7 +253,7 @@ class BatchReceiver:
         )
 
     def _sent_in(self, state: BatchState) -> set[Digest]:
-        """Return the queries of a provider's batch: a later plan is only of what was lost of it."""
+        """Return the requests of a provider's batch: a later plan has only what was lost of it."""
         return {
             key
             for batch in self._recorder.state.own_batches
@@ -259,11 +263,11 @@ class BatchReceiver:
         }
 
     def _give_up(self, batch: Batch, state: BatchState, missing: Collection[Digest]) -> None:
-        """Record that the queries without a result failed; each may have been billed."""
-        queries = counted(len(batch.planned.queries), "query", "queries")
+        """Record that the requests without a result failed; each may have been billed."""
+        requests = counted(len(batch.planned.queries), "request")
         self.options.tell(
-            f"batch {state.provider_batch_id} has no result for {len(missing)} of its {queries}:"
-            " they may have been billed, and another command asks them again"
+            f"batch {state.provider_batch_id} has no result for {len(missing)} of its {requests}:"
+            " they may have been billed, and another command sends them again"
         )
         why = "the provider gave no result for it"
         self._record(batch, [NoReply(key, "errored", why, "perhaps billed") for key in missing])
@@ -274,17 +278,15 @@ class BatchReceiver:
         n_before = self._received[key]
         self._received[key] = max(n_before, n_queries - n_missing)
         others = sum(
-            len(each.planned.queries)
-            for each in self._recorder.state.open_batches
-            if each.planned.batch_key != key
+            len(each.planned.queries) for each in self.open_batches if each.planned.batch_key != key
         )
         if self._received[key] > n_before:
             n_received = self._received.total()
             self.options.on_progress("replies", n_received, n_received + n_missing + others)
 
-    def _blamed(self, answer: Answer, state: BatchState) -> Answer:
-        """Return an answer; a rejection is not the query's fault if no query succeeded."""
-        if isinstance(answer, Reply):
+    def _blamed(self, answer: BatchAnswer, state: BatchState) -> BatchAnswer:
+        """Return an answer; a rejection is not the request's fault if no request succeeded."""
+        if not isinstance(answer, NoReply):
             return answer
         if answer.reason == "rejected" and state.n_results is None:
             answer = replace(answer, reason="errored")  # nobody knows if all are rejected
@@ -294,31 +296,17 @@ class BatchReceiver:
             self._why_none = answer.detail
         return answer
 
-    def _record(self, batch: Batch, answers: Sequence[Answer]) -> None:
+    def _record(self, batch: Batch, answers: Sequence[BatchAnswer]) -> None:
         for answer in answers:
             if isinstance(answer, NoReply):
                 self._why_not = answer.detail
                 self.n_other_form[answer.query_key] += answer.then == "wait"
-        receipts, queries = self._receipts(batch.planned.judge)
-        worst_usd = batch.worst_usd_each
-        receipts.record((each, queries.get(each.query_key), worst_usd) for each in answers)
-
-    def _receipts(self, reference: Reference) -> tuple[Receipts, Mapping[Digest, JudgeQuery]]:
-        """Return what records a judge's answers, and the queries that it may have been sent."""
-        if reference not in self._receipts_of:
-            state = self._recorder.state
-            judge = state.judges[reference]
-            asked = everything_asked(self._recorder, state, judge).queries_in(state)
-            self._receipts_of[reference] = (
-                Receipts(self._recorder, judge, self.options.pricing_of(judge), self.options.tell),
-                {query.query_key: query for query in asked},
-            )
-        return self._receipts_of[reference]
+        self._side_of(batch).record(batch, answers)
 
 
-def _grouped(answers: Iterable[Answer]) -> Iterator[Sequence[Answer]]:
+def _grouped(answers: Iterable[BatchAnswer]) -> Iterator[Sequence[BatchAnswer]]:
     """Yield answers in groups; those before an error come before it."""
-    group, stop = list[Answer](), None
+    group, stop = list[BatchAnswer](), None
     try:
         for answer in answers:
             group.append(answer)
@@ -333,17 +321,17 @@ def _grouped(answers: Iterable[Answer]) -> Iterator[Sequence[Answer]]:
         raise stop
 
 
-def _require_whole(state: BatchState, n_queries: int, n_unread: int) -> None:
-    """Require as many results as the provider counts, and at most as many as queries.
+def _require_whole(state: BatchState, n_sent: int, n_unread: int) -> None:
+    """Require as many results as the provider counts, and at most as many as requests.
 
     Raises:
         NotAnswering: There are fewer.
     """
     name = state.provider_batch_id
-    n_counted = n_queries if state.n_results is None else min(state.n_results, n_queries)
-    if n_queries - n_unread < n_counted:
+    n_counted = n_sent if state.n_results is None else min(state.n_results, n_sent)
+    if n_sent - n_unread < n_counted:
         raise NotAnswering(
-            f"{n_queries - n_unread} of {counted(n_counted, 'result')} of batch {name} can be"
+            f"{n_sent - n_unread} of {counted(n_counted, 'result')} of batch {name} can be"
             f" read until now; `tourney batch forget {name}` gives up the others, which may"
             " have been billed"
         )
