@@ -87,7 +87,9 @@ class PanelGroup(TyperGroup):
             if instead := WITHDRAWN_OPTIONS.get(path, {}).get(error.option_name):
                 why = f"{error.option_name} was withdrawn; {instead}."
                 raise click.UsageError(why, error.ctx) from None
-            meant = [] if ctx.parent or _nearest(error) else _options_about(error)
+            options = error.possibilities or ()
+            near = get_close_matches(error.option_name, options, cutoff=_SLIP)
+            meant = [] if ctx.parent or near else _options_about(error)
             if not meant:
                 raise
             hint = f"{error.message} Did you mean {' or '.join(map(repr, meant))}?"
@@ -139,11 +141,6 @@ def _refuse_repeated(ctx: click.Context, words: list[str]) -> None:
         if takes_one and given.count(param) > 1:
             twice = max(param.opts, key=len)
             raise click.UsageError(f"{twice} was given twice; it takes one value.", ctx)
-
-
-def _nearest(error: click.NoSuchOption) -> list[str]:
-    """Return the options that can only be a slip of the finger away."""
-    return get_close_matches(error.option_name, error.possibilities or (), cutoff=_SLIP)
 
 
 def _options_about(error: click.NoSuchOption) -> list[str]:

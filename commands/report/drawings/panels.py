@@ -16,6 +16,8 @@ from commands.report.drawings.svg import (
     scale_of,
     text,
 )
+from commands.report.text import decimal
+from commands.report.text import interval as interval_between
 from projections.artifacts.escaping import shown
 
 _CHARACTER: Final = 7.4  # of a text, in pixels
@@ -71,7 +73,7 @@ def intervals_panel(
 ) -> Block:
     """Draw each estimate with its interval, and its numbers beside it."""
     names = [_short(estimate.name) for estimate in estimates]
-    values = [_number(estimate.value, digits) for estimate in estimates]
+    values = [decimal(estimate.value, digits) for estimate in estimates]
     between = [_between(estimate, digits) for estimate in estimates]
     left = round(_widest(names) + _GAP)
     at_value = left + _BARS + _GAP + _widest(values)
@@ -106,14 +108,9 @@ def _across(
     yield text(left + _BARS / 2, bottom + 34, axis)
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "\N{EN DASH}" if value is None else f"{value:.{digits}f}"
-
-
 def _between(estimate: NamedEstimate, digits: int) -> str:
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return f"{estimate.low:.{digits}f} to {estimate.high:.{digits}f}"
+    is_known = estimate.low is not None and estimate.high is not None
+    return interval_between(estimate.low, estimate.high, digits) if is_known else ""
 
 
 _CELL: Final = (48, 28)
