@@ -102,7 +102,7 @@ def without_math(by_category: Path) -> Path:
 
 @pytest.mark.parametrize(
     "command",
-    ["elo --bootstraps 0", "bt", "bt --pairs", "winrates", "matches", "agreement", "fragility"],
+    ["elo", "bt", "bt --pairs", "winrates", "matches", "agreement", "fragility"],
 )
 def test_results_are_read_on_the_prompts_of_some_categories(
     by_category: Path, without_math: Path, command: str
