@@ -128,5 +128,5 @@ def test_greedy_entrants_are_refused_several_samples(sampled: Sampled) -> None:
 
     assert refused.code == 2
     assert "each time: set `temperature` in [[entrants]] of small" in refused.err
-    assert "greedy decoding gives the same text each time" in checked.out
+    assert "gives the same text each time" in " ".join(checked.out.split())
     assert sampled.asked == []
