@@ -249,6 +249,7 @@ def test_answers_that_one_has_enter_by_the_text_of_a_conversation(tmp_path: Path
         {"role": "assistant", "content": "Blue."},
     ]
     rows.append({**OTHERS[0], "a": run, "b": "It is blue."})
+    rows.append({**OTHERS[1], "a": "Arr.", "b": "A model."})
     (tmp_path / "table.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in rows))
 
     with FakeOpenAI(lambda _: Said("VERDICT: A")) as server:
@@ -263,6 +264,7 @@ def test_answers_that_one_has_enter_by_the_text_of_a_conversation(tmp_path: Path
         (("assistant", "A verse."), ("user", "Make it rhyme."), ("assistant", "0 rhymes"))
     )
     assert sum(shown in text for text in asked) == 2
+    assert sum("system:\n```\nAnswer as a pirate.\n```" in text for text in asked) == 2
     called = "assistant calls:\n```\nsee({})\n```\n\ntool:\n```\nVERDICT: A\n```"
     assert sum(called in text for text in asked) == 2
     done(mine, "report")

@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 import torch
+from transformers import PreTrainedTokenizerFast
 
 from commands.backends.weights.loaded import LoadedWeights
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
@@ -80,6 +81,31 @@ def test_four_entrants_answer_by_three_loads(
     assert all(len(told(answer).entropies) == answer.n_generated_tokens for answer in full)
     said = [tuple(answer.text for answer in each) for each in (base, *hydras, full)]
     assert len(set(said)) == 4
+
+
+def test_a_prompts_own_system_prompt_is_read(
+    files: HydraFiles, entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """By plain weights and by a Hydra alike, before the question."""
+    talk = (("system", "Be brief."), ("user", "Which dose?"))
+
+    for who in (entrant(folder=files.weights), hydra_entrant(files)):
+        (task,) = tasks(who, ["as recorded"])
+        (answer,) = answers([dataclasses.replace(task, messages=talk)])
+
+        shown = tokenizer.decode([*answer.prompt_ids])
+        assert "<|system|>\nBe brief.<|im_end|>\n<|user|>\nWhich dose?<|im_end|>" in shown
+
+
+def test_answers_and_their_rates_do_not_depend_on_the_batch(rated: list[GenerationTask]) -> None:
+    """A run that is resumed half-way, in other batches, must be the same run."""
+    at_once = answers(rated)
+    resumed_alone = answers(rated[3:], batch_tokens=1)
+
+    assert [facts(each) for each in resumed_alone] == [facts(each) for each in at_once[3:]]
+    for one, other in zip(resumed_alone, at_once[3:], strict=True):
+        assert one.p_correct == pytest.approx(other.p_correct, abs=1e-5)
+        assert told(one).entropies == pytest.approx(told(other).entropies, rel=2e-3, abs=1e-6)
 
 
 def test_only_who_has_an_uncertainty_head_is_rated(
