@@ -250,51 +250,31 @@ class Endpoint:
         )
 
 
-class _ToldError(msgspec.Struct, frozen=True):
-    """An error in the place of an answer, or of a choice of one, as gateways put it."""
-
-    message: str | None = None
-    code: int | str | None = None
-    type: str | None = None
-
-
-class _FailedChoice(msgspec.Struct, frozen=True):
-    error: _ToldError | str | None = None
-
-
-class _InnerError(msgspec.Struct, frozen=True):
-    error: _ToldError | str | None = None
-    choices: tuple[_FailedChoice, ...] | None = None
-
-    @property
-    def told(self) -> _ToldError | None:
-        """The error, wherever it stands."""
-        found = self.error or next((each.error for each in self.choices or ()), None)
-        return _ToldError(found) if isinstance(found, str) else found
-
-
-_ERROR_WITHIN: Final = msgspec.json.Decoder(_InnerError)
-
-
 def _error_within(body: bytes, url: str) -> openai.APIStatusError | None:
-    """Return the error that a successful answer holds in place of a text; None: it holds none.
+    """Return the error that an answer holds in place of a text, or of a choice; None: no error.
 
-    A code that is a status counts as the answer's.
+    So gateways answer, with status 200. A code that is a status counts as the answer's.
     """
     try:
-        error = decode_json(body, _ERROR_WITHIN).told
+        told = decode_json(body, _OBJECT)
     except msgspec.DecodeError:
         return None
+    choices = told.get("choices")
+    places = [told, *(choices if isinstance(choices, list) else ())]
+    errors = (each.get("error") for each in places if isinstance(each, dict))
+    error = next((each for each in errors if each and isinstance(each, str | dict)), None)
     if error is None:
         return None
-    is_status = str(error.code).isdecimal() and int(error.code or 0) in range(400, 600)
-    status = int(error.code or 0) if is_status else HTTPStatus.INTERNAL_SERVER_ERROR
+    details = error if isinstance(error, dict) else {"message": error}
+    code = str(details.get("code"))
+    status = int(code) if code in _STATUSES else HTTPStatus.INTERNAL_SERVER_ERROR
     response = httpx2.Response(status, request=httpx2.Request("POST", url))
-    return openai.APIStatusError(
-        error.message or "an error without words",
-        response=response,
-        body=msgspec.to_builtins(error),
-    )
+    words = str(details.get("message") or "an error without words")
+    return openai.APIStatusError(words, response=response, body=details)
+
+
+_OBJECT: Final = msgspec.json.Decoder(dict[str, object])
+_STATUSES: Final = frozenset(map(str, range(400, 600)))  # of errors
 
 
 def details_of(error: openai.APIStatusError) -> Mapping[str, object]:

@@ -13,14 +13,15 @@ from commands.backends.jobs.job import (
     EvaluationArgument,
     EvaluatorConfig,
     ExecutionSpec,
+    ReportTarget,
     options_of,
     parse_config,
     read_config,
+    reporter_to,
     requests_of,
     write_config,
 )
 from commands.backends.jobs.ranks import Call, on_first_rank
-from commands.backends.jobs.reporters import ReportTarget, reporter_to
 from commands.backends.jobs.subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
 from commands.backends.wiring import READERS, open_dataset
 from commands.decisions.recorder import EvaluationRecorder

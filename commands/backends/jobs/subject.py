@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from transformers import GenerationConfig, PreTrainedModel
 
 from commands.backends.huggingface.local import Load, load_entrant
+from commands.backends.weights.folder import DTYPES
 from commands.backends.weights.loaded import as_loaded
 from commands.entrants.files import read_checkpoint
 from commands.errors import ConfigurationError
@@ -20,7 +21,7 @@ from commands.settings.schema import GenerationSection
 from ledger.events.registration import SAMPLER, Entrant
 from ledger.identity import Digest, EntrantId, digest_of
 
-_NAMES: Final = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
+_NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def dtype_of(model: PreTrainedModel) -> str:

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from commands.backends.jobs.job import ExecutionSpec
-from commands.backends.jobs.reporters import reporter_to
+from commands.backends.jobs.job import ExecutionSpec, reporter_to
 from commands.errors import ConfigurationError
 from tests.support.forked import in_child
 
@@ -68,7 +67,7 @@ def test_a_client_that_is_not_installed_is_named(
     spec: ExecutionSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the training begins, not after its first hour."""
-    monkeypatch.setattr("commands.backends.jobs.reporters.find_spec", lambda _: None)
+    monkeypatch.setattr("commands.backends.jobs.job.find_spec", lambda _: None)
 
     with pytest.raises(ConfigurationError, match="not installed: pip install tensorboard"):
         reporter_to("tensorboard", spec)
