@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 import torch
-from commands.backends.hydra.rows import HydraRow
 
 from commands.backends.hydra.answers import ResponseState
-from commands.backends.hydra.decoding import decode
+from commands.backends.hydra.decoding import HydraRow, decode
 from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.answers import DecodingRules, Ending, PromptRow
 from commands.backends.weights.chat import decode_text, encode_prompt
