@@ -131,13 +131,11 @@ class ConfiguredBackends:
         """
         if judge.company == "endpoint":
             return _openai_batches(self.settings, judge, refused)
-        from commands.backends.anthropic._replies import answer_of
-        from commands.backends.anthropic.batches import AnthropicBatches
+        from commands.backends.anthropic.batches import judge_batches
         from commands.backends.anthropic.client import with_client
-        from commands.backends.anthropic.requests import RequestForm
 
-        form = RequestForm(judge, cache=self.settings.judge.cache)
-        return with_client(lambda client: AnthropicBatches(client, form.params, answer_of))
+        cache = self.settings.judge.cache
+        return with_client(lambda client: judge_batches(client, judge, cache=cache))
 
     def batch_responder(self, entrant: Entrant) -> BatchResponder:
         """Return what answers for an entrant at Anthropic in batches.
@@ -146,13 +144,10 @@ class ConfiguredBackends:
             NoCredentials: No key is set.
             ConfigurationError: The entrant has options that the API does not know.
         """
-        from commands.backends.anthropic._replies import generated_in
-        from commands.backends.anthropic.batches import AnthropicBatches
+        from commands.backends.anthropic.batches import entrant_batches
         from commands.backends.anthropic.client import with_client
-        from commands.backends.anthropic.responder import batch_params_of, require_known
 
-        require_known(entrant)
-        return with_client(lambda client: AnthropicBatches(client, batch_params_of, generated_in))
+        return with_client(lambda client: entrant_batches(client, entrant))
 
 
 def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> EndpointGenerator:

@@ -147,6 +147,15 @@ class Gated:
     def __init__(self, folder: Path, server: FakeOpenAI) -> None:
         self.folder, self.server = folder, server
 
+    def lay_out(self, further: str = "") -> None:
+        """Write the files."""
+        prompts = ({"prompt_id": f"p{n}", "text": f"Question {n}?"} for n in range(N_PROMPTS))
+        write_bank(self.folder / "bank.jsonl", prompts)
+        for name in ("quality", "brevity"):
+            (self.folder / f"{name}.md").write_text(RUBRIC.format(name))
+        settings = SETTINGS.format(url=self.server.url) + further
+        (self.folder / "tournament.toml").write_text(settings)
+
     def gate(self, candidate: str, baseline: str, *words: str) -> Ended:
         """Run the gate."""
         pair = ("--candidate", candidate, "--baseline", baseline)
@@ -163,25 +172,27 @@ def _say(body: Json) -> Said:
     text = str(body["messages"])
     if body["model"] != "judge-70b":
         return Said(f"{body['model']} says {text[-6:]}.")
+    return Said(f"VERDICT: {_verdict_on('brevity' if 'brevity' in text else 'quality', text)}")
+
+
+def _verdict_on(dimension: str, text: str) -> str:
     names = sorted(["new-32b", "old-3b", "beside-7b"], key=lambda name: text.find(f"{name} says"))
     new_is_first = names[-1] == "old-3b"
-    if "brevity" in text and int(text.split("Question ")[1].split("?", maxsplit=1)[0]) % 3:
-        return Said("VERDICT: TIE")
-    old_wins = "brevity" in text and int(text.split("Question ")[1].split("?", maxsplit=1)[0]) % 2
-    return Said(f"VERDICT: {'A' if new_is_first != bool(old_wins) else 'B'}")
+    number = int(text.split("Question ")[1].split("?", maxsplit=1)[0])
+    if dimension == "brevity" and number % 3:
+        return "TIE"
+    old_wins = dimension == "brevity" and number % 2 == 1
+    return "A" if new_is_first != old_wins else "B"
 
 
 @pytest.fixture
 def gated(tmp_path: Path) -> Iterator[Gated]:
     """Give a tournament of which nothing was asked yet."""
-    prompts = ({"prompt_id": f"p{n}", "text": f"Question {n}?"} for n in range(N_PROMPTS))
-    write_bank(tmp_path / "bank.jsonl", prompts)
-    for name in ("quality", "brevity"):
-        (tmp_path / f"{name}.md").write_text(RUBRIC.format(name))
     with FakeOpenAI(_say) as server:
         server.traffic.models = None
-        (tmp_path / "tournament.toml").write_text(SETTINGS.format(url=server.url))
-        yield Gated(tmp_path, server)
+        gated = Gated(tmp_path, server)
+        gated.lay_out()
+        yield gated
 
 
 def test_a_gate_asks_about_the_two_alone_until_it_knows(gated: Gated) -> None:
@@ -200,6 +211,33 @@ def test_a_gate_asks_about_the_two_alone_until_it_knows(gated: Gated) -> None:
     assert (again.code, again.out) == (0, done.out)
     assert gated.n_asked == asked
     assert paid.tourney(gated.folder, "verify", url=gated.server.url).code == 0
+
+
+def test_a_gate_asks_about_all_dimensions_together(tmp_path: Path) -> None:
+    """A dimension that is decided costs nothing more to ask beside one that is not."""
+
+    def say(body: Json) -> Said:
+        if body["model"] != "judge-70b":
+            return _say(body)
+        dimensions = ("quality", "brevity")
+        texts = {each: _verdict_on(each, str(body["messages"])) for each in dimensions}
+        verdicts = {each: {"reasoning": "Read.", "verdict": texts[each]} for each in dimensions}
+        return Said(json.dumps(verdicts))
+
+    with FakeOpenAI(say) as server:
+        server.traffic.models = None
+        together = Gated(tmp_path, server)
+        together.lay_out("\n[judging]\ntogether = true\n")
+        done = together.gate("new", "old", "--run", "--yes", "--margin", "60")
+        asked = together.n_asked
+        again = together.gate("new", "old", "--run", "--yes", "--margin", "60")
+
+        rows = {row["dimension"]: row for row in json.loads(done.out)["rows"]}
+        assert (done.code, again.code) == (0, 0), done.err
+        n_prompts = rows["brevity"]["n_prompts"]
+        assert asked == {"new-32b": n_prompts, "old-3b": n_prompts, "judge-70b": 2 * n_prompts}
+        assert together.n_asked == asked
+        assert paid.tourney(tmp_path, "verify", url=server.url).code == 0
 
 
 def test_a_gate_asks_nothing_more_once_the_candidate_is_worse(gated: Gated) -> None:

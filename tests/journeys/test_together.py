@@ -1,9 +1,12 @@
 """One request for all dimensions: what it costs, what it owes, and what one reply lacks."""
 
 import json
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
 from math import fsum
 from pathlib import Path
 from typing import Final
@@ -12,7 +15,11 @@ import pytest
 
 from commands.backends.anthropic.batches import AnthropicBatches
 from commands.batching.sending import fitting_prefix
+from commands.cli.shared.workspace import workspace
 from commands.judging.judge import Receipts
+from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
+from commands.ports import Console, no_progress
+from commands.spending.offer import SpendingOptions
 from ledger.auditing.audit import audit
 from ledger.events.judging import (
     JudgeQueryFailed,
@@ -27,9 +34,11 @@ from tests.providers.anthropic.messages import Reply, judge
 from tests.providers.anthropic.prompt import Params
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import FakeOpenAI, Json, Said
+from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.support.command_line import paid
-from tests.support.command_line.warm import MOST_QUERIES, Ended
+from tests.support.command_line.warm import MOST_QUERIES, Ended, begin, run_warm
 from tests.support.faults.death import Death, before
+from tests.support.scripted import ScriptedBackends, ScriptedJudge
 
 N_REQUESTS: Final = 24  # 2 prompts, 6 pairs, both orders
 N_QUERIES: Final = 3 * N_REQUESTS
@@ -313,3 +322,94 @@ def test_a_server_without_schemas_is_asked_for_json_in_words(tmp_path: Path) -> 
     given = [each for each in events_of(folder) if isinstance(each, VerdictReceived)]
     assert Counter(each.verdict for each in given) == {"TIE": N_REQUESTS, "A": 2 * N_REQUESTS}
     assert fsum(each.usage.n_input for each in given if each.usage) > 0
+
+
+def test_openais_batches_ask_together_and_are_paid_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed at its results, the same command again reads them, at half the price."""
+    monkeypatch.setenv(MOST_QUERIES, "10")
+    with FakeOpenAIBatches(say_each) as server:
+        server.service.ends_by_looking = True
+        server.service.now = partial(datetime.now, UTC)
+        folder = lay_out(
+            tmp_path / "openai",
+            protocol="line",
+            model="gpt-5-mini",
+            pilot_model="gpt-5-mini",
+            base_url=server.url,
+        )
+        settings = folder / "tournament.toml"
+        text = settings.read_text(encoding="utf-8").replace("anthropic-batch", "openai-batch")
+        settings.write_text(text, encoding="utf-8")
+        environment = paid.environment(server.url, OPENAI_API_KEY=paid.CANARY)
+        killed = begin(folder, JUDGE, environment, death=before(Receipts.receipt, call=12)).wait()
+        done = run_warm(folder, JUDGE, environment)
+        server.end_batches()
+        billed = Counter(server.service.billed)
+
+    assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
+    assert (billed.total(), set(billed.values())) == (N_REQUESTS, {1})
+    assert n_by_dimension(folder) == dict.fromkeys(paid.DIMENSIONS, N_REQUESTS)
+    total = paid.spend_in(folder)
+    usd = (total.tokens.n_input * 0.25 + total.tokens.n_output * 2.0) / 2 / 1e6
+    assert total.n_replies == N_REQUESTS
+    assert total.usd == pytest.approx(usd)
+
+
+def test_counterbalanced_a_pair_is_asked_once_about_all_dimensions(
+    tmp_path: Path, fake: FakeAnthropic
+) -> None:
+    """One order is drawn for a pair on all dimensions, or its request would be sent twice."""
+    folder = lay_out(tmp_path / "once", f'{TOGETHER}orders = "counterbalanced"\n')
+    done = paid.tourney(folder, *DIRECT, url=fake.url)
+    n_paid = len(fake.bill().paid)
+
+    assert done.code == 0, done.err
+    assert N_REQUESTS / 2 <= n_paid < N_REQUESTS
+    assert n_by_dimension(folder) == dict.fromkeys(paid.DIMENSIONS, n_paid)
+    assert planned(folder, fake)["n_owed"] == 0
+
+
+def test_ledgers_that_judged_a_part_each_are_merged_and_completed(
+    folder: Path, fake: FakeAnthropic, tmp_path: Path
+) -> None:
+    """Requests that both asked are two bills, and one verdict counts; the rest is asked once."""
+    theirs = shutil.copytree(folder, tmp_path / "theirs")
+    parts = (
+        paid.tourney(folder, *DIRECT, "--limit", "10", url=fake.url),
+        paid.tourney(theirs, *DIRECT, "--limit", "6", url=fake.url),
+    )
+    merged = paid.tourney(folder, "merge", str(theirs / "tournament.db"), url=fake.url)
+    done = paid.tourney(folder, *DIRECT, url=fake.url)
+
+    assert {each.code for each in parts} <= {0, 6}
+    assert done.code == 0, done.err
+    assert "VerdictReceived" not in merged.out  # the copy's opening alone differs
+    assert len(fake.bill().paid) == N_REQUESTS + 6
+    assert n_by_dimension(folder) == dict.fromkeys(paid.DIMENSIONS, N_REQUESTS)
+    assert paid.tourney(folder, "verify", url=fake.url).code == 0
+
+
+def test_a_judge_on_this_machine_is_asked_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each request is asked once, and its reply is read on each dimension."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", paid.CANARY)
+    folder = lay_out(tmp_path / "local")
+    told: list[str] = []
+    asked = ScriptedJudge(
+        lambda query: say_each({}).content if "calibration" in query.system else None, at_a_time=5
+    )
+    place = workspace(folder / "tournament.toml", None, provider="anthropic")
+    console = Console(told.append, None, no_progress)
+    options = JudgingOptions(spending=SpendingOptions(agreed=True))
+    with place.recorder(print) as recorder:
+        recorder.record(place.opening)
+        bank = [prompt.prompt_id for prompt in recorder.state.bank]
+        plan = plan_judging(recorder, place.settings, folder, bank, options, console)
+        done = judge_with_consent(recorder, plan, ScriptedBackends(judge=asked), console)
+
+    assert len(asked.asked) == N_REQUESTS
+    assert (done.n_open, done.n_verdicts, done.n_failed) == (N_REQUESTS, N_REQUESTS, 0)
+    assert n_by_dimension(folder) == dict.fromkeys(paid.DIMENSIONS, N_REQUESTS)

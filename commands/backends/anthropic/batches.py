@@ -20,7 +20,15 @@ import msgspec
 from anthropic.types.messages.batch_create_params import Request
 
 from commands.backends.anthropic import client as api
-from commands.backends.anthropic._replies import answers_in, page_of, state_of
+from commands.backends.anthropic._replies import (
+    answer_of,
+    answers_in,
+    generated_in,
+    page_of,
+    state_of,
+)
+from commands.backends.anthropic.requests import RequestForm
+from commands.backends.anthropic.responder import batch_params_of, require_known
 from commands.backends.remote.bodies import date_in
 from commands.backends.remote.outcomes import (
     ORDER_REFUSED,
@@ -39,8 +47,18 @@ from commands.errors import (
     ProviderError,
     ResultsLost,
 )
-from commands.ports import BatchState, GenerationTask, NoReply, key_of
+from commands.ports import (
+    BatchState,
+    GeneratedText,
+    GenerationFailure,
+    GenerationTask,
+    NoReply,
+    Reply,
+    key_of,
+)
+from commands.settings.schema import CacheTtl
 from ledger.errors import TourneyError
+from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
 
@@ -148,6 +166,25 @@ class AnthropicBatches(Generic[_Asked, _Read]):
             cast_to=anthropic.APIResponse[bytes],
             options={"headers": _STREAMED, "follow_redirects": False},
         )
+
+
+def judge_batches(
+    client: anthropic.Anthropic, judge: JudgeSettings, *, cache: CacheTtl
+) -> AnthropicBatches[JudgeQuery, Reply]:
+    """Return the batches of a judge."""
+    return AnthropicBatches(client, RequestForm(judge, cache=cache).params, answer_of)
+
+
+def entrant_batches(
+    client: anthropic.Anthropic, entrant: Entrant
+) -> AnthropicBatches[GenerationTask, GeneratedText | GenerationFailure]:
+    """Return the batches of an entrant.
+
+    Raises:
+        ConfigurationError: As of `require_known`.
+    """
+    require_known(entrant)
+    return AnthropicBatches(client, batch_params_of, generated_in)
 
 
 @contextmanager

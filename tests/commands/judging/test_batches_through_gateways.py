@@ -18,9 +18,7 @@ from typing import Any, Final
 
 import pytest
 
-from commands.backends.anthropic._replies import answer_of
-from commands.backends.anthropic.batches import AnthropicBatches
-from commands.backends.anthropic.requests import RequestForm
+from commands.backends.anthropic.batches import judge_batches
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
@@ -84,8 +82,7 @@ def anthropic(spoil: Spoil, now: Callable[[], datetime]) -> Iterator[Maker]:
         client_of(f"http://127.0.0.1:{gateway.port}") as client,
     ):
         judge = judge_settings()
-        form = RequestForm(judge, cache="off")
-        port = AnthropicBatches(client, form.params, answer_of)
+        port = judge_batches(client, judge, cache="off")
         yield Maker(judge, port, lambda: Counter(dict(fake.bill().n_paid_by_custom_id)))
 
 

@@ -10,9 +10,7 @@ from typing import TypeAlias
 import pytest
 from anthropic import Anthropic
 
-from commands.backends.anthropic._replies import answer_of
-from commands.backends.anthropic.batches import AnthropicBatches
-from commands.backends.anthropic.requests import RequestForm
+from commands.backends.anthropic.batches import AnthropicBatches, judge_batches
 from commands.errors import (
     BatchRefused,
 )
@@ -33,8 +31,7 @@ Batches: TypeAlias = AnthropicBatches[JudgeQuery, Reply]
 
 def batching(client: Anthropic) -> Batches:
     """Return a judge."""
-    form = RequestForm(judge_settings(), cache="5m")
-    return AnthropicBatches(client, form.params, answer_of)
+    return judge_batches(client, judge_settings(), cache="5m")
 
 
 def ended(judge: Batches, fake: FakeAnthropic, n: int = 20) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from anthropic import Anthropic
 
+from commands.backends.anthropic.batches import entrant_batches
 from commands.backends.anthropic.responder import AnthropicResponder
 from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import options_of
@@ -79,6 +80,26 @@ def answers(
     responder = AnthropicResponder(client, by or tasks[0].entrant, n_at_a_time=4)
     generator = EndpointGenerator(lambda _entrant, _refused: responder)
     return [result for group in generator.generate(tasks) for result in group]
+
+
+def test_a_task_is_asked_in_a_batch_as_it_is_alone(
+    client: Anthropic, fake: FakeAnthropic, asked: list[Params]
+) -> None:
+    """The response has one key, so how it is asked must not change it."""
+    chosen = EntrantOptions(
+        system="Be brief.", stop=("END",), extra_body='{"output_config": {"effort": "low"}}'
+    )
+    wanted = task(by=hosted(options=chosen))
+    (alone,) = answers(client, [wanted])
+    batches = entrant_batches(client, wanted.entrant)
+    name = batches.create([wanted]).provider_batch_id
+    fake.end_batches()
+
+    (in_batch,) = batches.results(name)
+
+    assert asked[0] == asked[1]
+    assert isinstance(alone, GeneratedText)
+    assert in_batch == replace(alone, elapsed_s=None)
 
 
 def test_each_task_is_answered_exactly_once(client: Anthropic) -> None:

@@ -10,11 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from commands.backends.anthropic._replies import answer_of
-from commands.backends.anthropic.batches import AnthropicBatches
+from commands.backends.anthropic.batches import judge_batches
 from commands.backends.anthropic.client import make_client
 from commands.backends.anthropic.judge import AnthropicJudge
-from commands.backends.anthropic.requests import RequestForm
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.endpoint.responder import EndpointResponders
@@ -120,8 +118,7 @@ def asks(echo: Echo) -> Iterator[Mapping[str, Ask]]:
     task = GenerationTask(key("1"), entrant("base", loader="endpoint"), "Why?", seed=1)
     with closing(make_client()) as client:
         direct = AnthropicJudge(client, judge_settings(), cache="off", n_at_a_time=1)
-        form = RequestForm(judge_settings(), cache="off")
-        batches = AnthropicBatches(client, form.params, answer_of)
+        batches = judge_batches(client, judge_settings(), cache="off")
         of_openai = OpenAIBatches(settings, server(echo))
         yield {
             "messages": lambda: [*answered(direct, [query])],
