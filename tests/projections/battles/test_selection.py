@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from ledger.events.imports import BattlesImported, CodedColumn, ImportedBattle
 from projections.battles.selection import (
@@ -9,11 +10,12 @@ from projections.battles.selection import (
     Unread,
     Where,
     battles_where,
+    said_of,
     values_of,
     with_unread,
 )
 from tests.support.builders.battles import imported_battles
-from tests.support.builders.events import key
+from tests.support.builders.events import key, prompt
 from tests.support.strategies.events import battles_imported
 
 MIXED = imported_battles(
@@ -113,3 +115,17 @@ def test_an_unread_reply_counts_by_the_rule_and_nothing_else_changes(
     found = [battle for event in with_unread(events, rule) for battle in event.battles()]
 
     assert found == [first, second, *ALL[2:]]
+
+
+def test_a_prompt_says_what_it_is_selected_by() -> None:
+    """One without a category is in none, and one with several tags has each of them."""
+    plain = prompt("p1")
+    tagged = replace(plain, category="math", tags=("easy", "sums"))
+
+    assert said_of(plain)["category"] == ()
+    assert said_of(tagged) == {
+        "category": ("math",),
+        "source": (plain.source,),
+        "subject": (plain.subject,),
+        "tag": ("easy", "sums"),
+    }
