@@ -101,7 +101,7 @@ def observations(folder: Path) -> Iterator[SampleObserved]:
     yield from (event for event in events if isinstance(event, SampleObserved))
 
 
-@pytest.mark.parametrize("n_kills", [3, pytest.param(10, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.nightly)])
 def test_killed_at_random_an_evaluation_ends_as_if_undisturbed(
     place: Path, tmp_path: Path, n_kills: int
 ) -> None:

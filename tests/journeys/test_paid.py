@@ -211,6 +211,20 @@ def owed(folder: Path, fake: FakeAnthropic, *words: str) -> dict[str, int]:
     return {row["dimension"]: row["n_queries"] for row in rows}
 
 
+def test_pilot_and_headline_owe_what_the_customers_scripts_ask(
+    tmp_path: Path, fake: FakeAnthropic
+) -> None:
+    """The counts are those of the published protocol."""
+    folder = paid.lay_out(tmp_path / "paid")
+    paid.record_responses(folder)
+
+    pilot, headline = owed(folder, fake, "--mode", "pilot"), owed(folder, fake)
+
+    assert pilot == {dimension: 2 * n for dimension, n in _PILOT.items()}
+    assert headline == {dimension: 2 * n for dimension, n in _HEADLINE.items()}
+
+
+@pytest.mark.nightly
 def test_pilot_and_headline_ask_what_the_customers_scripts_ask(
     tmp_path: Path, fake: FakeAnthropic
 ) -> None:
