@@ -393,18 +393,3 @@ def test_a_prompt_that_is_not_there_is_a_usage_error(trivia: Trivia) -> None:
 
     assert (done.code, done.out) == (2, "")
     assert "--show-prompt 't12' is not a prompt_id; did you mean" in done.err
-
-
-def test_a_bank_without_gold_answers_is_told_why_nothing_is_judged(trivia: Trivia) -> None:
-    """Zero pairs alone send nobody to the bank, where the answers are missing."""
-    bank = trivia.folder / "bank.jsonl"
-    prompts = map(json.loads, bank.read_text(encoding="utf-8").splitlines())
-    lines = (json.dumps({**each, "gold_answer": None}) for each in prompts)
-    bank.write_text("\n".join(lines), encoding="utf-8")
-    trivia.set_judge(AT_ENDPOINT)
-
-    done = [trivia.tourney(*words) for words in (("plan", "judge"), ("run",), ("apply", "judge"))]
-
-    assert [each.code for each in done] == [0, 2, 2]
-    why = "truth: nothing can be judged: the rubric needs gold answers, but no prompt has one; add"
-    assert all(why in each.err for each in done)

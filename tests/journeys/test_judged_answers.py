@@ -205,7 +205,7 @@ def test_a_cap_stops_before_the_next_answer(folder: Path, fake: FakeAnthropic) -
     [
         pytest.param(before(fitting_prefix), marks=pytest.mark.nightly),
         before(AnthropicBatches.results, call=N_QUERIES // 2),
-        before(Receipts.receipt, call=N_QUERIES),
+        pytest.param(before(Receipts.receipt, call=N_QUERIES), marks=pytest.mark.nightly),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(50, 800, 50)),
     ],
     ids=str,
@@ -234,7 +234,12 @@ def test_a_batch_of_unknown_fate_is_found_with_its_answers(
 
 
 @pytest.mark.parametrize(
-    "death", [before(Pool._put, call=6), before(Receipts.receipt, call=4)], ids=str
+    "death",
+    [
+        pytest.param(before(Pool._put, call=6), marks=pytest.mark.nightly),
+        before(Receipts.receipt, call=4),
+    ],
+    ids=str,
 )
 def test_killed_while_answers_are_sent_one_by_one(
     tmp_path: Path, server: FakeOpenAI, fake: FakeAnthropic, death: Death

@@ -18,7 +18,6 @@ import pytest
 
 from commands.asking.pool import Pool
 from commands.backends.anthropic.batches import AnthropicBatches
-from commands.batching.sending import fitting_prefix
 from commands.cli.shared.workspace import workspace
 from commands.judging.judge import Receipts
 from commands.spending.billing import LedgerBilling
@@ -51,8 +50,8 @@ def undisturbed(place: Path, tmp_path: Path) -> Path:
     return shutil.copytree(place, tmp_path / "undisturbed")
 
 
-@pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.nightly)])
-def test_killed_again_and_again_a_run_ends_as_if_undisturbed(
+@pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.nightly)])
+def test_killed_at_random_steps_a_run_ends_as_if_undisturbed(
     place: Path, undisturbed: Path, n_kills: int
 ) -> None:
     """Same responses, verdicts and outcomes; nothing twice; the chain intact."""
@@ -117,14 +116,6 @@ def require_done(folder: Path, fake: FakeAnthropic, *, n_paid: int = N_QUERIES) 
     assert len(bill.paid) == n_paid
 
 
-def test_killed_before_the_intent(folder: Path, fake: FakeAnthropic) -> None:
-    """Nothing was sent, and nothing is missing."""
-    require_killed(folder, fake, before(fitting_prefix))
-
-    assert not holds(folder, JudgeBatchPlanned)
-    require_done(folder, fake)
-
-
 def test_killed_after_the_intent_and_before_the_request(folder: Path, fake: FakeAnthropic) -> None:
     """The plan is on the ledger, and no such batch exists: it is sent anew."""
     require_killed(folder, fake, before(AnthropicBatches.create))
@@ -167,14 +158,6 @@ def test_killed_in_the_middle_of_the_results(folder: Path, fake: FakeAnthropic) 
     require_done(folder, fake)
 
 
-def test_killed_before_the_last_commit(folder: Path, fake: FakeAnthropic) -> None:
-    """All results are read, and the last are not on the ledger."""
-    require_killed(folder, fake, before(Receipts.receipt, call=N_QUERIES))
-
-    assert len(paid.verdicts_in(folder)) < N_QUERIES
-    require_done(folder, fake)
-
-
 def endpoints(fake: FakeAnthropic) -> list[str | None]:
     """Return what the provider was asked for."""
     return [call.endpoint for call in fake.bill(settle=False).calls]
@@ -194,10 +177,10 @@ def by_night(endpoint: str, kind: str) -> object:
     "trouble",
     [
         fault("batches.create", "cut_after"),
-        fault("batches.create", "cut_half"),
-        fault("batches.retrieve", "cut_before"),
         fault("batches.results", "cut_quietly"),
-        fault("batches.list", "server_error"),
+        by_night("batches.create", "cut_half"),
+        by_night("batches.retrieve", "cut_before"),
+        by_night("batches.list", "server_error"),
         by_night("batches.create", "error_after"),
         by_night("batches.create", "rate_limited"),
         by_night("batches.results", "cut_half"),
@@ -284,7 +267,6 @@ def direct_kills(furthest: int) -> list[object]:
     return [
         before(Pool._put, call=30),  # recorded as sent, and perhaps not sent
         before(Receipts.receipt, call=20),  # answered, and not recorded
-        Death(furthest // 2),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(40, furthest, 40)),
     ]
 
@@ -345,7 +327,7 @@ def test_killed_under_a_cap_a_judges_bill_stays_below_it(
     assert billed_usd <= total.usd + total.maybe_usd + ROUNDING_USD <= 2.5
 
 
-@pytest.mark.parametrize("death", direct_kills(900), ids=str)
+@pytest.mark.parametrize("death", direct_kills(900)[1:], ids=str)
 def test_killed_while_an_endpoint_judges(folder: Path, death: Death) -> None:
     """The same, at a server of another maker."""
     with FakeOpenAI() as server:
@@ -404,7 +386,6 @@ def entrant_kills(furthest: int) -> list[object]:
     return [
         before(Pool._put, call=15),  # recorded as sent, and perhaps not sent
         before(LedgerBilling.settle, call=5),  # answered, and not recorded
-        Death(furthest // 2),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(30, furthest, 30)),
     ]
 
@@ -466,7 +447,7 @@ def test_killed_while_entrants_are_asked(served: Path, maker: FakeOpenAI, death:
     assert len(maker.traffic.asked) - N_SERVED <= fates["perhaps billed"] <= 8
 
 
-@pytest.mark.parametrize("death", entrant_kills(300), ids=str)
+@pytest.mark.parametrize("death", entrant_kills(300)[1:], ids=str)
 def test_killed_under_a_cap_the_bill_stays_below_it(
     served: Path, maker: FakeOpenAI, death: Death
 ) -> None:

@@ -3,24 +3,21 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from threading import Timer
 
 import pytest
 from msgspec.structs import replace
 
 from ledger.store import Ledger
-from tests.support.builders.events import STREAM, key, known, opened, responses, verdict
+from tests.support.builders.events import STREAM, key, known, opened, responses
 from tests.support.builders.games import CHANGE, DELETE, play
 from tests.support.command_line.launching import Tourney, launch
-from tests.support.command_line.settled import fields, head_of, started
+from tests.support.command_line.settled import fields, head_of
+from tests.support.command_line.warm import Running, begin
 from tests.support.faults.hostile import tamper
-from tests.support.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -119,17 +116,6 @@ def test_an_event_that_cannot_be_read_is_a_fault_and_no_failure(
 
     assert done.returncode == 8
     assert "unknown event type 'PairSettled'" in done.stdout
-
-
-def test_a_claim_that_does_not_follow_is_a_fault(path: Path, tourney: Tourney) -> None:
-    """The chain is whole, and the audit does not agree all the same."""
-    with Ledger.open(path) as ledger:
-        ledger.append(STREAM, [verdict(key("a query that nobody put"))])
-
-    done = tourney("verify")
-
-    assert done.returncode == 8
-    assert "which was not submitted before it" in done.stdout
 
 
 def test_a_backup_is_the_same_ledger_in_one_file(path: Path, tourney: Tourney) -> None:
@@ -303,45 +289,33 @@ def test_doctor_finds_a_machine_unready(path: Path, tourney: Tourney) -> None:
 
 def test_a_log_that_follows_shows_what_is_appended(path: Path) -> None:
     """One watches a run from a second terminal, and leaves by Ctrl-C."""
-    with following(path, "--type", "ResponseGenerated", "--limit", "1") as process:
-        assert process.stdout
-        lines = iter(process.stdout.readline, "")
-        assert any("ResponseGenerated" in line for line in lines)  # and no line after it is read
-        with Ledger.open(path) as ledger:
-            (response, *_) = responses(known(*opened()))
-            news = [*opened(opening=2)[:1], replace(response, response_key=key("new"))]
-            ledger.append(STREAM, news)
-            last = ledger.head.position
-        row = json.loads(next(lines))
-        process.send_signal(signal.SIGINT)
-        _, words = process.communicate()
+    command = following(path, "--type", "ResponseGenerated", "--limit", "1")
+    command.until(lambda: "ResponseGenerated" in command.out)
+    with Ledger.open(path) as ledger:
+        (response, *_) = responses(known(*opened()))
+        news = [*opened(opening=2)[:1], replace(response, response_key=key("new"))]
+        ledger.append(STREAM, news)
+        last = ledger.head.position
+    command.until(lambda: command.out.endswith("}\n"))
+    done = command.interrupt()
 
+    row = json.loads(done.out.splitlines()[-1])
     assert (row["position"], row["type"]) == (last, "ResponseGenerated")
-    assert process.returncode == 130
-    assert words.endswith(
+    assert done.code == 130
+    assert done.err.endswith(
         "interrupted: everything recorded so far is kept; run the same command again to continue\n"
     )
 
 
 def test_a_log_that_follows_in_json_is_lines_from_the_beginning(path: Path) -> None:
     """Whoever parses it line by line must not meet a document first."""
-    with following(path, "--json", "--limit", "2") as process:
-        assert process.stdout
-        rows = [json.loads(process.stdout.readline()) for _ in range(2)]
-        process.send_signal(signal.SIGINT)
-        process.communicate()
+    command = following(path, "--json", "--limit", "2")
+    command.until(lambda: command.out.count("\n") == 2)
+    rows = [json.loads(line) for line in command.interrupt().out.splitlines()]
 
     assert rows[1]["position"] == rows[0]["position"] + 1
 
 
-@contextmanager
-def following(path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """Follow a ledger's log in another process, and give up only when it hangs."""
-    with started(path.parent, "log", "--follow", *options) as process:
-        deadline = Timer(PATIENCE_S, process.kill)
-        deadline.start()
-        try:
-            yield process
-        finally:
-            deadline.cancel()
-            process.kill()
+def following(path: Path, *options: str) -> Running:
+    """Follow a ledger's log in another process."""
+    return begin(path.parent, ("log", "--follow", *options), os.environ)

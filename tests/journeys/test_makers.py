@@ -102,7 +102,11 @@ def test_a_tournament_is_judged_in_openais_batches(folder: Path, fake: FakeOpenA
 
 
 @pytest.mark.parametrize(
-    "kind", ["cut_after", "cut_before", pytest.param("error_after", marks=pytest.mark.nightly)]
+    "kind",
+    [
+        "cut_after",
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in ("cut_before", "error_after")),
+    ],
 )
 def test_an_order_of_unknown_fate_is_paid_once(
     folder: Path, fake: FakeOpenAIBatches, kind: str
@@ -121,7 +125,6 @@ KILLS = [
     before(OpenAIBatches.create),
     before(decode_json, call=2),  # the order was taken, and nobody read the answer
     before(Receipts.receipt, call=20),
-    Death(450),
     *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(20, 560, 20)),
 ]
 
@@ -229,7 +232,9 @@ def test_a_usage_limit_of_a_server_costs_no_query_its_turn(tmp_path: Path) -> No
     assert len(asked) == N_IN_ALL
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "anthropic-batch"])
+@pytest.mark.parametrize(
+    "provider", [pytest.param("anthropic", marks=pytest.mark.nightly), "anthropic-batch"]
+)
 def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
@@ -293,7 +298,7 @@ def said_in(place: Path) -> dict[tuple[str, str], ResponseGenerated]:
     return {(each.entrant_id, each.prompt_id): each for each in given}
 
 
-@pytest.mark.parametrize("death", [None, before(LedgerBilling.settle, call=2), Death(120)], ids=str)
+@pytest.mark.parametrize("death", [None, before(LedgerBilling.settle, call=2)], ids=str)
 def test_entrants_of_anthropic_need_a_name_alone(tmp_path: Path, death: Death | None) -> None:
     """They are asked by its own API, with its key; what was lost with a process is told of."""
     place = paid.lay_out(tmp_path / "named", n_prompts=3)

@@ -88,40 +88,10 @@ CASES = {
         CONFIGURATION,
         ("tournament.toml:", "unknown key 'elo.permutation'", "did you mean 'permutations'?"),
     ),
-    "duplicate prompt id": Case(
-        replaced("bank.jsonl", '"recall_002"', '"recall_001"'),
-        CONFIGURATION,
-        ("bank.jsonl:2", "'recall_001' is taken by line 1"),
-    ),
-    "bank line that is not JSON": Case(
-        replaced("bank.jsonl", '{"prompt_id": "recall_003"', '"prompt_id": "recall_003"'),
-        CONFIGURATION,
-        ("bank.jsonl:3: not JSON",),
-    ),
-    "rubric without a version": Case(
-        replaced("rubrics/factuality.md", "<!-- version: 1 -->", "# Factuality"),
-        CONFIGURATION,
-        ("factuality.md:1", "<!-- version: 1 -->"),
-    ),
     "instructions that are missing": Case(
         replaced("tournament.toml", "rubrics/judge_medical.md", "rubrics/none.md"),
         CONFIGURATION,
         ("rubrics/none.md: there is no such file of instructions", "[judge] instructions"),
-    ),
-    "instructions that are empty": Case(
-        lambda folder: (folder / "rubrics/judge_medical.md").write_text(""),
-        CONFIGURATION,
-        ("judge_medical.md: the file of instructions is empty; write what the judge must do",),
-    ),
-    "instructions that are a folder": Case(
-        replaced("tournament.toml", "rubrics/judge_medical.md", "rubrics"),
-        CONFIGURATION,
-        ("rubrics: the file of instructions cannot be read: Is a directory; correct [judge] i",),
-    ),
-    "instructions of another encoding": Case(
-        lambda folder: (folder / "rubrics/judge_medical.md").write_bytes(b"caf\xe9"),
-        CONFIGURATION,
-        ("judge_medical.md: the file of instructions cannot be read", "save it as UTF-8"),
     ),
     "missing weights": Case(
         lambda folder: shutil.rmtree(folder / "weights"),
@@ -163,18 +133,6 @@ def test_bad_input_is_named_and_nothing_is_recorded(
     assert not [words for words in case.said if words not in " ".join(done.stderr.split())]
     assert "Traceback" not in done.stderr
     assert ledger_bytes(place) == before
-
-
-def test_every_fault_of_the_settings_is_said_at_once(place: Path, tourney: Tourney) -> None:
-    """Correcting one fault a run, over and over, wastes a user's day."""
-    replaced("tournament.toml", "permutations = 500", "permutation = 500")(place)
-    replaced("tournament.toml", "tie_band = 1.0", "tie_band = -1")(place)
-
-    done = tourney("plan", "generate")
-
-    assert done.returncode == CONFIGURATION
-    assert "elo.permutation" in done.stderr
-    assert "judge.tie_band" in done.stderr
 
 
 def test_settings_with_a_secret_are_replaced_as_the_refusal_says(

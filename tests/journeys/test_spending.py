@@ -406,12 +406,9 @@ def test_judging_before_generating_says_what_is_missing(all_paid: Path, fake: Fa
     assert not fake.traffic.asked
 
 
-@pytest.mark.parametrize("gold", [None, " \n"])
-def test_where_nothing_can_be_judged_nothing_is_generated(
-    all_paid: Path, fake: FakeOpenAI, gold: str | None
-) -> None:
+def test_where_nothing_can_be_judged_nothing_is_generated(all_paid: Path, fake: FakeOpenAI) -> None:
     """The rubric needs gold answers, of which the bank has none; a blank one is none."""
-    lines = [record("p1", gold_answer=gold), record("p2", gold_answer=gold)]
+    lines = [record("p1", gold_answer=None), record("p2", gold_answer=" \n")]
     write_bank(all_paid / "bank.jsonl", lines)
 
     commands = (("run", "--yes"), ("apply", "judge", "--yes"), ("plan", "judge"), ("doctor",))

@@ -14,7 +14,6 @@ from typing import Final
 import pytest
 
 from commands.backends.anthropic.batches import AnthropicBatches
-from commands.batching.sending import fitting_prefix
 from commands.cli.shared.workspace import workspace
 from commands.judging.judge import Receipts
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
@@ -112,7 +111,11 @@ def recorded_tokens(folder: Path) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     ("provider", "n_words", "share"),
-    [("anthropic", 500, 0.40), ("anthropic", 0, 0.61), ("anthropic-batch", 500, 0.51)],
+    [
+        ("anthropic", 500, 0.40),
+        pytest.param("anthropic", 0, 0.61, marks=pytest.mark.nightly),
+        ("anthropic-batch", 500, 0.51),
+    ],
 )
 def test_one_request_for_three_dimensions_costs_less_than_three(
     tmp_path: Path, provider: str, n_words: int, share: float
@@ -184,10 +187,8 @@ def test_a_reply_that_lacks_a_dimension_fails_that_one_alone(tmp_path: Path, ret
 @pytest.mark.parametrize(
     "death",
     [
-        before(fitting_prefix),
         before(AnthropicBatches.create),
         before(Receipts.receipt, call=12),
-        Death(250),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(20, 500, 20)),
     ],
     ids=str,
@@ -208,11 +209,11 @@ def test_killed_anywhere_a_batch_is_paid_once(
     paid.require_spent_as_billed(folder, bill)
 
 
-@pytest.mark.parametrize("death", [before(Receipts.receipt, call=9), Death(500)], ids=str)
 def test_killed_between_requests_what_was_under_way_is_told(
-    folder: Path, fake: FakeAnthropic, death: Death
+    folder: Path, fake: FakeAnthropic
 ) -> None:
     """At most the eight requests under way were perhaps billed, on all of their dimensions."""
+    death = before(Receipts.receipt, call=9)
     killed = paid.command(folder, *DIRECT, url=fake.url, death=death).wait()
     done = paid.tourney(folder, *DIRECT, url=fake.url)
 

@@ -1,7 +1,6 @@
 """Verify: bytes, meaning, claims and checkpoints, every fault at once."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -208,19 +207,6 @@ def test_a_tail_that_was_cut_off_is_found_by_a_checkpoint(path: Path) -> None:
     (fault,) = found_in(path, noted).faults
     assert fault.position == noted.position - 1
     assert f"the ledger ends here, before the kept head {noted}: " in fault.why
-
-
-def test_an_older_copy_put_back_is_found_by_a_checkpoint(path: Path, tmp_path: Path) -> None:
-    """It is sound in itself, and answers that were paid for since are gone from it."""
-    older = shutil.copy(path, tmp_path / "older.db")
-    with Ledger.open(path) as ledger:
-        ledger.append(STREAM, opened(opening=2)[:1])
-    noted = head_of(path)
-    shutil.copy(older, path)
-
-    (fault,) = found_in(path, noted).faults
-
-    assert "the end was cut off, or an older copy was restored" in fault.why
 
 
 def test_a_history_with_all_hashes_made_anew_is_found_by_a_checkpoint(path: Path) -> None:

@@ -19,7 +19,6 @@ from commands.errors import (
 )
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.ports import Answer, BatchState, NoReply, Reply
-from ledger.events.judging import JudgeBatchEnded
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules, open_queries
@@ -146,18 +145,6 @@ class Retold(ScriptedBatchJudge):
         """Yield what is left of the results."""
         self.n_downloads += 1
         yield from self._retell(list(super().results(provider_batch_id)), self.n_downloads)
-
-
-def test_a_download_that_is_cut_off_without_a_sign_is_repeated(
-    recorder: Recorder, clock: Clock
-) -> None:
-    """The first ones have half of the results, and nothing else tells it."""
-    port = Retold(lambda answers, n: answers[: 4 if n == 3 else 2], clock)
-
-    done = judged(recorder, port, batching(clock))
-
-    assert (done.n_verdicts, done.n_failed, port.n_downloads) == (N_QUERIES, 0, 3)
-    assert len(port.asked) == N_QUERIES
 
 
 def test_results_that_stay_missing_are_waited_for_until_somebody_gives_them_up(
@@ -298,30 +285,6 @@ def test_a_provider_that_counts_fewer_results_than_queries_has_no_more(
         "batch batch_1 has no result for 1 of its 4 requests: they may have been billed, and"
         " another command sends them again"
     ) in told
-
-
-@pytest.mark.parametrize("n_results", [None, 0, 99])
-def test_counts_that_are_missing_or_wrong_stop_no_batch(
-    recorder: Recorder, ledger: Ledger, clock: Clock, n_results: int | None
-) -> None:
-    """What the file says counts, and is what is recorded."""
-
-    class Miscounting(ScriptedBatchJudge):
-        """A provider whose counts say nothing."""
-
-        def retrieve(self, provider_batch_id: str) -> BatchState:
-            """Count wrongly."""
-            state = super().retrieve(provider_batch_id)
-            wrong = replace(state, n_succeeded=n_results or 0, n_errored=0, n_queries=0)
-            return replace(wrong, n_results=n_results)
-
-    port, told = Miscounting(paid, now=clock.now), list[str]()
-
-    done = judged(recorder, port, batching(clock, tell=told.append))
-
-    (end,) = (each.event for each in ledger.read() if isinstance(each.event, JudgeBatchEnded))
-    assert (done.n_verdicts, end.n_succeeded, end.n_expired) == (N_QUERIES, N_QUERIES, 0)
-    assert "batch batch_1 ended: 4 answered, 0 not" in told
 
 
 def test_rejections_are_not_final_where_nobody_knows_if_all_were_rejected(

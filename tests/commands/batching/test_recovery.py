@@ -39,7 +39,6 @@ from tests.support.builders.commands import (
     P1,
     P2,
     PowerCut,
-    open_tournament,
     prefer_tuned,
     record_answers,
     types_of,
@@ -224,34 +223,6 @@ def test_another_workspaces_key_gives_nothing_up(
     assert stranger.asked == []
 
 
-def test_a_clock_that_was_ahead_does_not_hide_a_batch(
-    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
-) -> None:
-    """A ledger's own time never goes back, so it may be hours before everybody else's."""
-    clock.moment += timedelta(hours=3)
-    recorder.record(open_tournament(opened(prompts=[prompt("p1"), prompt("p2")], opening=2)))
-    clock.moment -= timedelta(hours=3)
-    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
-
-    judged(recorder, port, batching(clock))
-
-    assert len(port.asked) == N_QUERIES
-
-
-def test_a_clock_that_was_ahead_for_days_is_no_matter_days_later(
-    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
-) -> None:
-    """A plan is dated by the provider's clock: ours may be put right before anybody looks."""
-    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
-    with pytest.raises(PowerCut):
-        judged(recorder, port, batching(Clock(NOON + timedelta(hours=72))))
-    clock.moment += timedelta(hours=100)
-
-    judged(again(recorder, ledger), port, batching(clock))
-
-    assert len(port.asked) == N_QUERIES
-
-
 def test_a_provider_that_does_not_tell_the_time_is_asked_by_our_clock(
     recorder: Recorder, clock: Clock
 ) -> None:
@@ -423,17 +394,6 @@ def test_a_clock_that_was_ahead_at_the_plan_is_paid_once(
 
     assert (len(port.asked), done.n_reconciled) == (N_QUERIES, 2)
     assert clock.slept_s == []
-
-
-def test_a_clock_that_stays_ahead_does_not_hide_a_batch(
-    recorder: Recorder, port: ScriptedBatchJudge
-) -> None:
-    """By it, the batch was created long before it was planned."""
-    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
-
-    judged(recorder, port, batching(Clock(NOON + timedelta(hours=3))))
-
-    assert len(port.asked) == N_QUERIES
 
 
 def test_a_plan_from_the_future_is_given_up_as_soon_as_any_other(

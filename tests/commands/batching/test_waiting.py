@@ -21,7 +21,7 @@ from tests.support.builders.batching import (
     judged,
     statuses,
 )
-from tests.support.builders.commands import prefer_tuned, types_of
+from tests.support.builders.commands import prefer_tuned
 from tests.support.builders.events import NOON
 from tests.support.scripted import ScriptedBatchJudge
 
@@ -173,33 +173,6 @@ def test_a_wait_outlasts_the_network(
     assert silent[-1].startswith(f"waiting for {lasting // HOUR} h ")
 
 
-class BreakingOff(Remote):
-    """A provider whose downloads break off, and that answers all else."""
-
-    def retrieve(self, provider_batch_id: str) -> BatchState:
-        """Return how a batch is doing."""
-        return ScriptedBatchJudge.retrieve(self, provider_batch_id)
-
-
-def test_a_download_that_breaks_off_is_begun_again_until_it_is_whole(
-    recorder: Recorder, ledger: Ledger, clock: Clock
-) -> None:
-    """The answers that came before are on record, once, and counted once."""
-    remote, came = BreakingOff(clock), list[tuple[int, int]]()
-    how = replace(batching(clock), on_progress=lambda _, *counts: came.append(counts))
-
-    def end_and_fail() -> None:
-        remote.end()
-        remote.fail(HOUR)
-
-    judged(recorder, remote, while_waiting(how, clock, {timedelta(minutes=1): end_and_fail}))
-
-    assert types_of(ledger).count("VerdictReceived") == N_QUERIES
-    assert len(remote.asked) == N_QUERIES
-    assert clock.moment >= NOON + HOUR
-    assert came == [(1, N_QUERIES), (N_QUERIES, N_QUERIES)]
-
-
 @pytest.mark.parametrize("tells_queries", [False, True])
 def test_a_batch_of_unknown_fate_is_looked_for_until_the_provider_answers(
     recorder: Recorder, clock: Clock, *, tells_queries: bool
@@ -227,22 +200,6 @@ def test_what_no_wait_can_mend_ends_it(
         judged(recorder, remote, while_waiting(batching(clock), clock, at))
 
     assert clock.moment < NOON + timedelta(minutes=7)
-
-
-def test_without_waiting_a_silent_provider_leaves_the_work_in_flight(
-    recorder: Recorder, ledger: Ledger, remote: Remote, clock: Clock
-) -> None:
-    """The batches go on, whoever can see them."""
-    told: list[str] = []
-    with pytest.raises(WorkInFlight):
-        judged(recorder, remote, batching(clock, waits=False))
-    remote.fail(HOUR)
-
-    with pytest.raises(WorkInFlight, match="4 requests in 1 batch"):
-        judged(again(recorder, ledger), remote, batching(clock, waits=False, tell=told.append))
-
-    assert told == [f"the provider does not answer: {WHY}"]
-    assert clock.slept_s == []
 
 
 def test_what_has_ended_is_received_before_the_rest_is_sent_and_nobody_waits(

@@ -164,12 +164,6 @@ def test_a_file_that_changes_while_it_is_read_is_refused(ledger: Ledger, file: P
     assert ledger.head.position == 0
 
 
-def test_a_file_that_is_not_there_is_refused(ledger: Ledger, file: Path) -> None:
-    """By its name."""
-    with pytest.raises(ConfigurationError, match=r"battles\.csv: cannot be read: No such file"):
-        take_in(ledger, file)
-
-
 def test_a_row_that_is_not_utf8_is_told_by_its_line(ledger: Ledger, file: Path) -> None:
     """It comes up while the ledger is written; nobody must be sent to look at that."""
     file.write_bytes(HEADER.encode() + b"x,y,tie\nx,\xff,tie\n")

@@ -176,19 +176,6 @@ def test_a_provider_that_stays_busy_is_left_alone(
     assert (port.asked, statuses(recorder)) == ([], ["not created"])
 
 
-@pytest.mark.parametrize("refusal", [BatchBusy("429"), BatchRefused("400"), SpendLimitReached("")])
-def test_what_was_taken_and_refused_is_not_sent_again(
-    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock, refusal: TourneyError
-) -> None:
-    """Something between may answer for a provider; the batch is there, and is paid for."""
-    port.fail_next(refusal, accepts=True)
-
-    done = judged(recorder, port, batching(clock))
-
-    assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, N_QUERIES)
-    assert statuses(recorder) == ["ended"]
-
-
 class Hidden(ScriptedBatchJudge):
     """A provider whose list of batches fails."""
 
@@ -220,20 +207,6 @@ def test_a_refusal_is_not_believed_where_the_batch_cannot_be_looked_for(
         judged(recorder, port, batching(clock, waits=False))
 
     assert statuses(recorder) == ["unknown"]
-
-
-def test_a_busy_provider_that_cannot_be_searched_is_not_sent_it_again(
-    recorder: Recorder, clock: Clock
-) -> None:
-    """Something between may answer both calls; the batch that it passed on is paid for."""
-    port = Hidden(prefer_tuned, now=clock.now)
-    port.why = ProviderError("HTTP 405")
-    port.fail_next(BatchBusy("HTTP 429", asked_s=1.0), accepts=True)
-
-    with pytest.raises(ProviderError, match="HTTP 405"):
-        judged(recorder, port, batching(clock, waits=False))
-
-    assert (len(port.asked), statuses(recorder)) == (N_QUERIES, ["unknown"])
 
 
 def test_what_the_provider_itself_refuses_is_not_looked_for(

@@ -44,6 +44,7 @@ from tests.support.builders.commands import P1, P2, record_answers
 from tests.support.builders.events import NOON, STREAM, opened, prompt
 from tests.support.builders.money import FlatRate
 
+NAMES: Final = ("total", "completed", "failed", "succeeded", "errored")
 at_night: Final = partial(pytest.param, marks=pytest.mark.nightly)
 HEALED: Final = NOON + timedelta(minutes=5)
 OPENAI: Final = JudgeSettings(
@@ -177,7 +178,7 @@ BAD_DOWNLOADS = [
 
 
 @pytest.mark.parametrize("spoil", BAD_DOWNLOADS)
-@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("waits", [True, at_night(False)])
 def test_bad_downloads_pay_nothing_twice_and_verdicts_are_complete_once_they_heal(
     ledger: Ledger, clock: Clock, making: Making, spoil: Spoil, *, waits: bool
 ) -> None:
@@ -228,27 +229,16 @@ def _edited(passing: Passing, edit: Callable[[dict[str, Any]], None]) -> None:
     passing.body = json.dumps(told).encode()
 
 
-COUNTS: Final[dict[str, object]] = {
-    "none": None,
-    "blank": "",
-    "a list": [],
-    "nulls": dict.fromkeys(("total", "completed", "failed", "succeeded", "errored")),
-    "zeros": dict.fromkeys(("total", "completed", "failed", "succeeded", "errored"), 0),
-    "too many": {"total": N_QUERIES, "completed": N_QUERIES + 1, "succeeded": N_QUERIES + 1},
-    "no total": {"completed": N_QUERIES, "succeeded": N_QUERIES},
-    "texts": {"total": "4", "completed": "4", "succeeded": "4"},
-    "below zero": {"total": -1, "completed": -4, "succeeded": -4},
-    "absurd": {"total": 10**30, "completed": 10**30, "succeeded": 10**30},
-}
-COUNTS_BY_DAY: Final = {"none", "too many", "texts"}
-
-
-@pytest.mark.parametrize("has_metadata", [True, False])
 @pytest.mark.parametrize(
-    "counts",
+    ("counts", "has_metadata"),
     [
-        pytest.param(each, id=name, marks=() if name in COUNTS_BY_DAY else pytest.mark.nightly)
-        for name, each in COUNTS.items()
+        (None, False),
+        ({"total": N_QUERIES, "completed": N_QUERIES + 1, "succeeded": N_QUERIES + 1}, True),
+        ({"total": "4", "completed": "4", "succeeded": "4"}, False),
+        *(at_night(each, True) for each in ("", [], dict.fromkeys(NAMES), dict.fromkeys(NAMES, 0))),
+        at_night({"completed": N_QUERIES, "succeeded": N_QUERIES}, False),
+        at_night({"total": -1, "completed": -4, "succeeded": -4}, True),
+        at_night({"total": 10**30, "completed": 10**30, "succeeded": 10**30}, False),
     ],
 )
 def test_counts_that_do_not_add_up_stop_no_batch(
@@ -274,7 +264,7 @@ def test_counts_that_do_not_add_up_stop_no_batch(
     assert any("ended: 4 answered, 0 not" in line for line in told)
 
 
-@pytest.mark.parametrize("nothing", ["", None, 0, []])
+@pytest.mark.parametrize("nothing", ["", None])
 def test_what_is_absent_may_be_spelt_as_anything_blank(
     ledger: Ledger, clock: Clock, making: Making, nothing: object
 ) -> None:
@@ -291,7 +281,7 @@ def test_what_is_absent_may_be_spelt_as_anything_blank(
 
 
 @pytest.mark.parametrize("counted", [True, False])
-@pytest.mark.parametrize("spoil", BAD_DOWNLOADS)
+@pytest.mark.parametrize("spoil", [_page, _whole_lines, *map(at_night, (_half, _cut_gzip))])
 def test_what_an_expired_batch_answered_is_not_taken_for_unanswered(
     ledger: Ledger,
     clock: Clock,
@@ -323,8 +313,10 @@ def test_what_an_expired_batch_answered_is_not_taken_for_unanswered(
         require_paid_once(ledger, maker)
 
 
-BY_DAY: Final = (400, 401, 404, 429, 503)
-BY_STATUS: Final = [*BY_DAY, *(at_night(n) for n in range(400, 600) if n not in BY_DAY)]
+BY_STATUS: Final = [
+    *(400, 404, 429, 503),
+    *(at_night(n) for n in (401, 402, 403, 405, 408, 409, 413, 418, 422, 500, 501, 502, 504, 529)),
+]
 
 
 @pytest.mark.parametrize("status", BY_STATUS)
@@ -365,16 +357,16 @@ def judge_capped(recorder: Recorder, maker: Maker, clock: Clock) -> None:
     batched(recorder, task, lambda _: maker.port, how)
 
 
-CAPPED_BY_DAY: Final = {
-    *((400, "orders"), (401, "all after an order"), (404, "all")),
-    *((429, "all after an order"), (503, "all")),
-}
-CAPPED: Final = product(range(400, 600), ("orders", "all after an order", "all"))
-
-
 @pytest.mark.parametrize(
     ("status", "refused"),
-    [each if each in CAPPED_BY_DAY else at_night(*each) for each in CAPPED],
+    [
+        (400, "orders"),
+        (401, "all after an order"),
+        (429, "all after an order"),
+        (503, "all"),
+        *(at_night(*each) for each in product((404, 409, 500), ("orders", "all after an order"))),
+        *(at_night(status, "all") for status in (400, 401, 404, 429)),
+    ],
 )
 def test_no_gateway_passes_a_cap_of_batches(
     ledger: Ledger, clock: Clock, making: Making, status: int, refused: str
@@ -405,7 +397,7 @@ def test_no_gateway_passes_a_cap_of_batches(
     assert recorder.state.open_batches == ()
 
 
-@pytest.mark.parametrize("hours", [-72, -25, -23, 23, 25, 72])
+@pytest.mark.parametrize("hours", [-72, -23, 23, 72])
 def test_a_clock_that_is_off_pays_no_batch_twice(
     ledger: Ledger, clock: Clock, making: Making, hours: int
 ) -> None:

@@ -5,8 +5,6 @@ from functools import partial
 
 import pytest
 
-from commands.decisions.commands import TakeLook
-from commands.decisions.decide import decide
 from commands.decisions.recorder import Recorder
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
 from commands.judging.waves import in_waves
@@ -80,15 +78,6 @@ def test_each_wave_is_judged_and_looked_at(recorder: Recorder) -> None:
     assert told[1].startswith("look 2 of 2: factuality: 2 pairs decided")
     assert done.n_verdicts == done.n_open == len(recorder.state.verdicts) <= 40 * 3 * 2
     assert judged(recorder) == (JudgingSummary(0, 0, 0, 0), [])
-
-
-def test_a_look_is_taken_once(recorder: Recorder) -> None:
-    """Who asks for it again, after a kill or a race, adds nothing."""
-    record_answers(recorder, tournament())
-    judged(recorder)
-
-    assert decide(TakeLook(1), recorder.state) == ()
-    assert recorder.record(TakeLook(2)) == 0
 
 
 def test_without_looks_all_is_one_wave(recorder: Recorder) -> None:

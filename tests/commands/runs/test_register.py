@@ -95,16 +95,6 @@ def test_instructions_that_nobody_names_are_the_shipped_ones(tmp_path: Path) -> 
     assert opening(lay_out(tmp_path)).opening.instructions == read_instructions(None)
 
 
-def test_evaluations_are_part_of_what_was_configured(tmp_path: Path) -> None:
-    """The file may be edited later; what was evaluated must still be told."""
-    table = {"id": "copying", "uses": "copying", "length": 7, "parameters": {"n_words": 3}}
-
-    named = opening(lay_out(tmp_path), settings(evaluations=[table])).opening
-
-    (kept,) = json.loads(named.configuration)["evaluations"]
-    assert kept.items() >= table.items()
-
-
 def test_an_entrant_is_registered_with_its_adapters(tmp_path: Path) -> None:
     """Adapters are merged in the order of the settings, so the order is part of the entrant."""
     write_weights(lay_out(tmp_path) / "lora", LORA_SHAPES)
@@ -193,17 +183,6 @@ def test_entrants_that_are_alike_are_noted(tmp_path: Path) -> None:
         "third has the same configuration as base, so it gets the same responses;"
         " change it, or remove it"
     )
-
-
-def test_an_adapter_that_does_not_fit_is_told_with_its_entrant(tmp_path: Path) -> None:
-    """Several entrants may share a base, and only one of them has the wrong adapter."""
-    shapes = {name.replace("q_proj", "k_proj"): shape for name, shape in LORA_SHAPES.items()}
-    write_weights(lay_out(tmp_path) / "lora", shapes)
-    adapted = entrant_section("adapted", weights="weights/base", adapters=["lora"])
-
-    (found,) = faults(tmp_path, settings(entrants=[entrant_section("base"), adapted]))
-
-    assert found.startswith("entrant 'adapted': lora: the adapter does not fit weights/base: ")
 
 
 def test_a_hydra_is_registered_with_its_heads(tmp_path: Path) -> None:

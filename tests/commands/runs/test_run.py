@@ -1,7 +1,7 @@
 """A whole tournament, from the opening to its ratings: claimed on the ledger, then written."""
 
 import shutil
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -245,20 +245,6 @@ def test_the_claim_names_the_history_that_it_is_of(
 
     (claim,) = claims(ledger)
     assert (claim.publication.as_of, claim.publication.head) == (head.position, head.chain)
-
-
-def test_publishing_again_unchanged_gives_the_same_folder(
-    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
-) -> None:
-    """A second run on the same events has nothing new to say."""
-    first = published(judged_recorder, tmp_path)
-    head = ledger.head
-
-    later = NOON + timedelta(hours=1)
-    again = publish(Recorder(ledger, STREAM), terms(), runs=tmp_path, now=later)
-
-    assert (again.folder, again.is_new) == (first.folder, False)
-    assert ledger.head == head
 
 
 def test_other_terms_are_another_run_even_in_the_same_second(

@@ -21,14 +21,17 @@ import commands.cli
 from commands.cli.app import main
 from commands.entrants import session as responding
 from commands.judging import session as judging
+from commands.report.page import templates
 from tests.support.command_line.warm import MOST_QUERIES, Order, stove_lock
 from tests.support.faults.death import die
 
 IMPORTED: Final = (
+    "commands.backends._parquet",
     "commands.backends.anthropic.batches",
     "commands.backends.endpoint.responder",
     "commands.backends.huggingface.local",
     "commands.backends.reference_judge",
+    "sqlite_utils",  # with pandas, by whoever makes a ledger
     "transformers.models.olmo2.modeling_olmo2",
     *(
         found.name
@@ -122,7 +125,9 @@ def be(order: Order) -> NoReturn:
     os.environ.update(order.environment)
     if order.terminal is not None:
         os.setsid()  # the next terminal that it opens is its own
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # whoever began the tests may ignore it
     stdin, err = order.terminal or os.devnull, order.terminal or order.err
     for stream, path in ((0, stdin), (1, order.out), (2, err)):
         os.dup2(os.open(path, os.O_RDONLY if stream == 0 else os.O_WRONLY), stream)
@@ -150,6 +155,8 @@ if __name__ == "__main__":
     gc.disable()  # what is imported stays
     for name in IMPORTED:
         import_module(name)
+    for name in templates().list_templates(extensions=["html"]):
+        templates().get_template(name)  # else each report compiles them
     gc.freeze()  # or each process would look for garbage in all of this
     gc.enable()
     listen(Path(sys.argv[1]))

@@ -90,6 +90,11 @@ class Running:
         os.kill(self._pid, signal.SIGKILL)  # its id is its own until somebody waits for it
         return self.wait()
 
+    def interrupt(self) -> Ended:
+        """Press Ctrl-C, and let it come to its end."""
+        os.kill(self._pid, signal.SIGINT)
+        return self.wait()
+
     def wait(self) -> Ended:
         """Let it come to its end."""
         with self._said:

@@ -45,3 +45,19 @@ def test_as_many_pairs_as_ratings_are_always_explained() -> None:
     assert transitivity(in_columns([each._replace(prompt=1) for each in RING])) is None
     assert transitivity(in_columns(beaten(("ann", "bob")))) is None
     assert transitivity(in_columns([])) is None
+
+
+def test_a_draw_that_equals_what_was_found_counts() -> None:
+    """Of 8 prompts that all say the same, 1 draw in 128 turns all signs or none."""
+    circle = [("ann", "bob"), ("bob", "cat"), ("cat", "ann")]
+    further = [*circle, ("ann", "cat"), ("bob", "ann")]
+    rows = [
+        each._replace(prompt=n)
+        for n in range(8)
+        for each in beaten(*(further if n % 2 else circle))
+    ]
+
+    found = transitivity(in_columns(rows))
+
+    assert found is not None
+    assert found.p == pytest.approx(1 / 128, abs=0.003)
