@@ -81,6 +81,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         *_unknown_entrants(source, settings),
         *_impossible_design(source, settings),
         *_equal_samples(source, settings),
+        *_unknown_to_anthropic(source, settings),
     ]
     if faults:
         raise ConfigurationError(faults)
@@ -354,3 +355,32 @@ def _equal_samples(source: _Source, settings: Settings) -> Iterator[str]:
             " greedy decoding gives the same text each time: set `temperature` in [[entrants]] of"
             f" {joined_names(greedy)}, or leave samples out"
         )
+
+
+_TAKEN_BY_ANTHROPIC: Final[Mapping[str, object]] = {
+    "temperature": 1.0,  # at which its models answer: it is not sent
+    "template": "chat",
+    "template_arguments": {},
+    "top_p": None,
+    "top_k": None,
+    "min_p": None,
+    "repetition_penalty": 1.0,
+}
+"""Of the keys that entrants have, the one value with which Anthropic's models can be asked."""
+
+
+def _unknown_to_anthropic(source: _Source, settings: Settings) -> Iterator[str]:
+    """Yield what an entrant is asked with that Anthropic's API does not know."""
+    for n, entrant in enumerate(settings.entrants):
+        if not isinstance(entrant, EndpointSection) or not entrant.is_anthropic:
+            continue
+        for key, taken in _TAKEN_BY_ANTHROPIC.items():
+            if (value := getattr(entrant, key)) not in (
+                type(entrant).model_fields[key].default,
+                taken,
+            ):
+                instead = f"set it to {taken:g}, or leave" if isinstance(taken, float) else "leave"
+                yield (
+                    f"{source.place(('entrants', n, key))}: [[entrants]] {entrant.id!r}: {key!r} is"
+                    f" {value!r}, and Anthropic's API has no {key}: {instead} it out"
+                )

@@ -28,7 +28,7 @@ from commands.backends.anthropic._replies import (
     state_of,
 )
 from commands.backends.anthropic.requests import RequestForm
-from commands.backends.anthropic.responder import batch_params_of, require_known
+from commands.backends.anthropic.responder import batch_params_of
 from commands.backends.remote.bodies import date_in
 from commands.backends.remote.outcomes import (
     ORDER_REFUSED,
@@ -176,14 +176,9 @@ def judge_batches(
 
 
 def entrant_batches(
-    client: anthropic.Anthropic, entrant: Entrant
+    client: anthropic.Anthropic,
 ) -> AnthropicBatches[GenerationTask, GeneratedText | GenerationFailure]:
-    """Return the batches of an entrant.
-
-    Raises:
-        ConfigurationError: As of `require_known`.
-    """
-    require_known(entrant)
+    """Return the batches of entrants."""
     return AnthropicBatches(client, batch_params_of, generated_in)
 
 

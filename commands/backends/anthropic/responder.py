@@ -1,7 +1,7 @@
 """An entrant that is one of Anthropic's models, asked through its Messages API."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Final, cast
 
@@ -12,7 +12,6 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 from commands.backends.anthropic._replies import generated_in
 from commands.backends.anthropic.messages import AnthropicMessages
 from commands.entrants.chats import prompt_messages
-from commands.errors import ConfigurationError
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask, NoReply
 from ledger.events.registration import Entrant
 from ledger.identity import Json
@@ -25,12 +24,7 @@ class AnthropicResponder:
     """Sends one request per task."""
 
     def __init__(self, client: Anthropic, entrant: Entrant, *, n_at_a_time: int) -> None:
-        """Take the client and the entrant.
-
-        Raises:
-            ConfigurationError: As of `require_known`.
-        """
-        require_known(entrant)
+        """Take the client and the entrant."""
         name = f"entrant {entrant.entrant_id!r}"
         self.url = str(client.base_url)
         self._messages = AnthropicMessages(
@@ -56,32 +50,6 @@ class AnthropicResponder:
             return generated_in(task.response_key, body, elapsed_s=perf_counter() - began_at)
 
         return self._messages.send(task.response_key, params_of(task), read, further_of(task))
-
-
-def require_known(entrant: Entrant) -> None:
-    """Require that the API knows all options of an entrant.
-
-    Raises:
-        ConfigurationError: It does not.
-    """
-    name = f"entrant {entrant.entrant_id!r}"
-    if faults := [f"{name}: Anthropic's API has no {each}" for each in _unknown(entrant)]:
-        raise ConfigurationError(faults)
-
-
-def _unknown(entrant: Entrant) -> Iterator[str]:
-    """Yield the options of an entrant that the API does not know, sampling among them."""
-    chosen = entrant.chosen
-    if entrant.temperature is not None:
-        yield "temperature (since its version of 2026-10-21): leave it out"
-    if chosen.template != "chat":
-        yield 'plain completions: leave out template = "none"'
-    if chosen.template_arguments:
-        yield "template_arguments: leave them out"
-    if chosen.min_p:
-        yield "min_p: leave it out"
-    if chosen.repetition_penalty not in (None, 1.0):
-        yield "repetition_penalty: leave it out"
 
 
 def params_of(task: GenerationTask) -> MessageCreateParamsNonStreaming:

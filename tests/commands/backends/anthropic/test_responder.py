@@ -91,7 +91,7 @@ def test_a_task_is_asked_in_a_batch_as_it_is_alone(
     )
     wanted = task(by=hosted(options=chosen))
     (alone,) = answers(client, [wanted])
-    batches = entrant_batches(client, wanted.entrant)
+    batches = entrant_batches(client)
     name = batches.create([wanted]).provider_batch_id
     fake.end_batches()
 
@@ -190,28 +190,6 @@ def test_what_the_model_does_not_take_is_said_of_the_entrant(
 
     with pytest.raises(ConfigurationError, match=said):
         answers(client, [task("Why?", by)], by)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (EntrantOptions(template="none"), "plain completions"),
-        (EntrantOptions(), "temperature"),
-        (EntrantOptions(template_arguments='{"a": 1}'), "template_arguments"),
-        (EntrantOptions(min_p=0.1), "min_p"),
-        (EntrantOptions(repetition_penalty=1.2), "repetition_penalty"),
-    ],
-)
-def test_options_that_the_api_does_not_know_are_refused_before_anything_is_sent(
-    client: Anthropic, options: EntrantOptions, said: str
-) -> None:
-    """Left out in silence, another model would compete than the settings say."""
-    with pytest.raises(ConfigurationError, match=f"entrant 'opus': .* no {said}"):
-        AnthropicResponder(
-            client,
-            hosted(options=options, temperature=None if options.stored else 0.7),
-            n_at_a_time=1,
-        )
 
 
 def test_a_plain_text_is_rejected_unsent(client: Anthropic, fake: FakeAnthropic) -> None:
