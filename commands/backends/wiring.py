@@ -137,17 +137,16 @@ class ConfiguredBackends:
         cache = self.settings.judge.cache
         return with_client(lambda client: judge_batches(client, judge, cache=cache))
 
-    def batch_responder(self, entrant: Entrant) -> BatchResponder:
+    def batch_responder(self, entrant: Entrant) -> BatchResponder:  # noqa: ARG002  # all alike
         """Return what answers for an entrant at Anthropic in batches.
 
         Raises:
             NoCredentials: No key is set.
-            ConfigurationError: The entrant has options that the API does not know.
         """
         from commands.backends.anthropic.batches import entrant_batches
         from commands.backends.anthropic.client import with_client
 
-        return with_client(lambda client: entrant_batches(client, entrant))
+        return with_client(entrant_batches)
 
 
 def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> EndpointGenerator:

@@ -58,7 +58,7 @@ from commands.ports import (
 )
 from commands.settings.schema import CacheTtl
 from ledger.errors import TourneyError
-from ledger.events.registration import Entrant, JudgeSettings
+from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
 

@@ -418,3 +418,41 @@ def test_a_key_where_its_variables_name_belongs_is_not_quoted(tmp_path: Path, ta
 
     assert "api_key_env' is not the name of an environment variable" in fault
     assert "canary" not in fault
+
+
+CLAUDE = """
+[[entrants]]
+id = "opus"
+model = "anthropic/claude-opus-5-5"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("temperature = 0.7", "API has no temperature: set it to 1, or leave it out"),
+        ("temperature = 1.0\ntop_p = 0.9", "API has no top_p: leave it out"),
+        ("temperature = 1.0\nmin_p = 0.1", "API has no min_p: leave it out"),
+        ('template = "none"', "API has no template: leave it out"),
+        ("template_arguments = { a = 1 }", "API has no template_arguments: leave it out"),
+        ("repetition_penalty = 1.2", "API has no repetition_penalty: set it to 1, or leave it out"),
+    ],
+)
+def test_what_anthropics_api_does_not_know_is_refused_in_its_line(
+    tmp_path: Path, line: str, why: str
+) -> None:
+    """Left out in silence, another model would compete than the settings say."""
+    n_lines = (MINIMAL + CLAUDE + line).count("\n") + 1
+
+    (fault,) = faults_in(tmp_path, MINIMAL + CLAUDE + line)
+
+    assert fault.startswith(f"tournament.toml:{n_lines}: [[entrants]] 'opus': ")
+    assert fault.endswith(why)
+
+
+def test_anthropics_models_may_be_asked_several_times(tmp_path: Path) -> None:
+    """They answer at temperature 1, so each sample is another."""
+    several = MINIMAL.replace("\nweights", "\ntemperature = 0.7\nweights")
+    text = f"{several}{CLAUDE}temperature = 1.0\n[generation]\nsamples = 2\n"
+
+    assert settings_in(tmp_path, text).generation.samples == 2
