@@ -44,7 +44,7 @@ from commands.ports import (
     Tell,
     TokenCounter,
 )
-from commands.settings.api_keys import key_in, require_keys
+from commands.settings.api_keys import ANTHROPIC_KEYS, key_in, require_keys
 from commands.settings.hub_dataset import HubDataset
 from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection, RecordedSection
@@ -137,7 +137,7 @@ class ConfiguredBackends:
         cache = self.settings.judge.cache
         return with_client(lambda client: judge_batches(client, judge, cache=cache))
 
-    def batch_responder(self, entrant: Entrant) -> BatchResponder:  # noqa: ARG002  # all alike
+    def batch_responder(self, entrant: Entrant) -> BatchResponder:
         """Return what answers for an entrant at Anthropic in batches.
 
         Raises:
@@ -146,6 +146,7 @@ class ConfiguredBackends:
         from commands.backends.anthropic.batches import entrant_batches
         from commands.backends.anthropic.client import with_client
 
+        require_keys({f"entrant {entrant.entrant_id!r}": ANTHROPIC_KEYS})
         return with_client(entrant_batches)
 
 
@@ -169,6 +170,7 @@ def _anthropic_responder(
     from commands.backends.anthropic.client import with_client
     from commands.backends.anthropic.responder import AnthropicResponder
 
+    require_keys({f"entrant {entrant.entrant_id!r}": ANTHROPIC_KEYS})
     return with_client(lambda client: AnthropicResponder(client, entrant, n_at_a_time=n_at_a_time))
 
 

@@ -103,7 +103,7 @@ def generate(
     tell_unanswered(place, say)
     n_failed = sum(row.failed for row in responses)
     if n_failed and not allow_gaps:
-        raise DoneWithGaps(f"{n_failed} responses failed; {see_status(place)}")
+        raise DoneWithGaps(f"{counted(n_failed, 'response')} failed; {see_status(place)}")
 
 
 def judge(

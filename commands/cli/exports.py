@@ -1,7 +1,7 @@
 """`tourney export` and `report`: write events, battles, ratings, results or a page to a file."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
@@ -42,7 +42,7 @@ from ledger.storage.files import write_whole
 from ledger.store import Ledger
 from projections.artifacts.escaping import guarded
 from projections.artifacts.evaluations import results_file, results_of
-from projections.artifacts.judgearena import of_imported, of_settlements, rating_records
+from projections.artifacts.judgearena import of_dimensions, of_imported, rating_records
 from projections.evaluations.state import EvaluationRun
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
@@ -86,11 +86,12 @@ def export_battles(
     source = read_outcomes(ctx.obj)
     if isinstance(source, JudgedTournament):
         _say_accounts(source)
-        n_dimensions = len({record["dimension"] for record in _records(source)})
+        records = [*of_dimensions(source.settlements, source.judge_model)]
+        n_dimensions = len({record["dimension"] for record in records})
         if n_dimensions > 1:
             say(_SEVERAL.format(n_dimensions))
         columns = {**plain.COLUMNS, "dimension": str}
-        write_records(_records(source), output, columns, plain.row_of)
+        write_records(records, output, columns, plain.row_of)
     else:
         write_records(of_imported(source.events), output, plain.COLUMNS, plain.row_of)
 
@@ -248,13 +249,6 @@ def _say_accounts(source: JudgedTournament) -> None:
     """Print how many of a tournament's pairs have which outcome."""
     for account in source.accounts:
         say(account)
-
-
-def _records(source: JudgedTournament) -> Iterator[Fields]:
-    """Yield a tournament's battles by dimension, each with its dimension."""
-    for dimension, settlements in source.settlements.items():
-        for record in of_settlements(settlements, source.judge_model):
-            yield record | {"dimension": dimension}
 
 
 def _ratings_of_tournament(source: JudgedTournament, parameters: BradleyTerryParameters) -> Fields:

@@ -1,6 +1,6 @@
 """`tourney gate`: whether a candidate is good enough beside a baseline, as an exit code."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final
 
 import typer
@@ -20,15 +20,18 @@ from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.resolve import require_known
 from commands.runs.gate import run_gate
 from commands.spending.offer import SpendingOptions
-from projections.ratings.gate import MARGIN, GateQuestion, gate_looks
+from projections.ratings.gate import MARGIN, GatePolicy, GateQuestion, gate_looks
 from projections.results.ratings import GateRow
 
 _WORSE: Final = 3  # exit codes
 _NOT_ENOUGH: Final = 6
+_VERDICTS: Final[Mapping[GatePolicy, str]] = {
+    "not-worse": "Not worse: the interval lies above -margin. Worse: it lies below 0.",
+    "better": "Better: the interval lies above 0. Worse: it lies below 0.",
+}
 _ERRORS: Final = (
-    "Not worse: the interval lies above -margin. Worse: it lies below 0. The verdicts are looked at"
-    " after each few prompts, and the first look that decides stands; its interval is so wide that"
-    " either error is made at some look in at most 2.5 % of cases."
+    " The verdicts are looked at after each few prompts, and the first look that decides stands;"
+    " its interval is so wide that either error is made at some look in at most 2.5 % of cases."
 )
 
 
@@ -95,7 +98,7 @@ def _table(rows: Sequence[GateRow], question: GateQuestion, source: JudgedTourna
         rows,
         "tourney/gate@1",
         f"{question.candidate} beside {question.baseline}",
-        notes=(*_notes(rows), _ERRORS, *notes_of(source)),
+        notes=(*_notes(rows), _VERDICTS[question.policy] + _ERRORS, *notes_of(source)),
         facts={"policy": question.policy},
         without={"why"},
     )

@@ -22,7 +22,7 @@ from commands.report.subject import Subject
 from ledger.identity import PromptId
 from ledger.storage.files import cannot_write, write_whole
 from ledger.store import utc_now
-from projections.artifacts.judgearena import of_settlements
+from projections.artifacts.judgearena import of_dimensions
 from projections.tournament.state import Tournament
 
 Folder: TypeAlias = Annotated[
@@ -64,9 +64,7 @@ def export_hub(ctx: typer.Context, folder: Folder) -> None:
 
 def _battles(subject: Subject) -> Iterator[Fields]:
     results = subject.results
-    for dimension, settlements in results.settlements.items():
-        for record in of_settlements(settlements, results.judge.model):
-            yield plain.row_of(record | {"dimension": dimension})
+    yield from map(plain.row_of, of_dimensions(results.settlements, results.judge.model))
 
 
 def _responses(state: Tournament) -> Iterator[Fields]:

@@ -263,7 +263,7 @@ def battle_named(state: Tournament, name: str, entrants: Sequence[str] = ()) -> 
     prompt, named = PromptId(name), {*(entrants or roster)}
     if len(named) != _IN_A_BATTLE:
         raise ConfigurationError(
-            [f"name the two entrants of the battle on {prompt!r}; known: {', '.join(roster)}"]
+            [f"name the two entrants after {name!r}; known: {', '.join(roster)}"]
         )
     found = [each for each in pairings(state, {prompt}) if each.entrants == named]
     if not found:

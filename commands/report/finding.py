@@ -199,6 +199,13 @@ def _on_evidence(account: Account, n_prompts: int, failed: Mapping[str, int]) ->
         yield f"Thin evidence: nobody was compared on more than {most}."
 
 
+def caveats_on_empty(empty: Mapping[str, int]) -> Iterator[str]:
+    """Yield how many responses of each entrant are empty, of those of which some are."""
+    if empty:
+        by = listed([f"{counted(n, 'response')} of {entrant}" for entrant, n in empty.items()])
+        yield f"Empty, and judged as an answer of no words: {by}."
+
+
 def _on_fragility(board: Leaderboard, fragile: Iterable[FragilityRow]) -> Iterator[str]:
     best = board.rows[0].entrant if board.rows else None
     for each in fragile:

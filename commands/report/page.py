@@ -7,7 +7,8 @@ escaped.
 
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -20,7 +21,13 @@ from commands.reading.results import rows_of_metrics
 from commands.report.answers import grids_of
 from commands.report.battles import WhichBattles, battles_of
 from commands.report.evaluations import NOT_OF_ANSWERS, shown_answers
-from commands.report.finding import LeadFinding, caveats_of, finding_of, finding_on_labelled
+from commands.report.finding import (
+    LeadFinding,
+    caveats_of,
+    caveats_on_empty,
+    finding_of,
+    finding_on_labelled,
+)
 from commands.report.judges import (
     MEANINGS,
     calibration_of,
@@ -37,12 +44,14 @@ from commands.report.ratings import Ratings, ratings_of
 from commands.report.subject import RatedDimension, Subject, subject_of
 from commands.report.tables import page_columns
 from commands.report.text import decimal, points
+from ledger.identity import PromptId
 from ledger.store import Ledger
 from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
 from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
+from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import response_counts
 from projections.tournament.shares import stronger_judges
 from projections.tournament.state import Tournament
@@ -165,20 +174,36 @@ def view_of(
     return DimensionView(
         rated.name,
         finding_on_labelled(judge) if is_labelled else finding_of(rated.board, account),
-        caveats_of(
-            rated.board,
-            account,
-            () if is_labelled else fragile,
-            judge,
-            n_prompts=int(prompts_met(rated.comparisons.by_verdicts("half")).max(initial=0)),
-            drops_ties=terms.elo.ties == "drop",
-            failed=failed,
-            stronger=stronger_judges(state, judge),
+        (
+            *caveats_of(
+                rated.board,
+                account,
+                () if is_labelled else fragile,
+                judge,
+                n_prompts=int(prompts_met(rated.comparisons.by_verdicts("half")).max(initial=0)),
+                drops_ties=terms.elo.ties == "drop",
+                failed=failed,
+                stronger=stronger_judges(state, judge),
+            ),
+            *caveats_on_empty(_n_empty(state, prompts)),
         ),
         ratings_of(rated),
         value_map_of(subject, rated),
         "; ".join((account.sentence(), *not_asked(state, judge))),
         account.decided + account.tie > 0,
+    )
+
+
+def _n_empty(state: Tournament, prompts: Collection[PromptId]) -> Counter[str]:
+    """Count the empty responses of each entrant that has some."""
+    found = (
+        (cell.entrant.entrant_id, state.responses.get(cell.response_key))
+        for cell in planned_responses(state, prompts)
+    )
+    return Counter(
+        entrant
+        for entrant, response in found
+        if response and not response.text.strip() and response not in state.redactions
     )
 
 

@@ -30,7 +30,7 @@ class PriceUnknown(Refused):
     def __init__(self, *models: str) -> None:
         super().__init__(
             f"a cap is set, and {have_no_price(*models)}, so it cannot be kept; add one with"
-            " [judge] prices = FILE"
+            " [judge] prices = FILE, of 0 where nobody is billed"
         )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from ledger.events.imports import BattlesImported, ImportedBattle, RatingSource, Winner
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import Fields, Json
+from ledger.identity import Dimension, Fields, Json
 from projections.battles.columns import TIE
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.results.ratings import BradleyTerryRow
@@ -87,6 +87,18 @@ def _about(battle: ImportedBattle) -> Fields:
         "length_b": battle.length_b,
     }
     return {name: value for name, value in said.items() if value is not None}
+
+
+def of_dimensions(
+    by_dimension: Mapping[Dimension, Iterable[Settlement]], judge_model: str | None
+) -> Iterator[Fields]:
+    """Yield battles as `of_settlements` does, each with its dimension and its prompt's category."""
+    for dimension, settlements in by_dimension.items():
+        for settlement in settlements:
+            category = settlement.pairing.prompt.category
+            more = {"category": [category]} if category else {}
+            for record in of_settlements([settlement], judge_model):
+                yield {**record, "dimension": dimension, **more}
 
 
 _DECIMALS: Final = 3

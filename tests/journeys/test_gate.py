@@ -71,7 +71,7 @@ def test_a_summary_can_stand_in_a_pull_request(demo: Path) -> None:
 
     assert done.returncode == 3
     assert "| factuality | worse | base\\_olmo | full\\_poe |" in done.stdout
-    assert "Judge: reference" in done.stderr
+    assert "\nJudge: reference\n" in done.stdout
 
 
 @pytest.mark.parametrize(

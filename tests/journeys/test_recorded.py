@@ -76,6 +76,20 @@ def test_a_table_becomes_a_report_in_three_commands(table: Path) -> None:
     done(mine, "replay")
 
 
+def test_an_empty_answer_is_told_in_the_report(table: Path) -> None:
+    """It loses as any other answer may, and a reader must know why."""
+    rows = rows_of_three_systems()
+    rows[0]["model-b"] = ""
+    write(table, rows)
+    done(table.parent, "init", "mine", "--from-answers", "table.csv")
+    done(table.parent / "mine", "run", "--yes")
+
+    done(table.parent / "mine", "report", "-o", "summary.md")
+
+    said = (table.parent / "mine" / "summary.md").read_text()
+    assert "Empty, and judged as an answer of no words: 1 response of model-b." in said
+
+
 @pytest.fixture(scope="module")
 def by_category(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder of a tournament, judged offline, whose prompts are of three categories."""

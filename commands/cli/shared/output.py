@@ -24,7 +24,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from ledger.errors import TourneyError
 from ledger.identity import Json
-from projections.artifacts.escaping import shown, shown_json
+from projections.artifacts.escaping import markdown_text, shown, shown_json
 
 _UNBOUNDED: Final = 10_000  # columns
 _WITHDRAWN: Final = frozenset({"latex", "vega"})  # formats
@@ -71,7 +71,10 @@ class Writer(NamedTuple):
         else:
             with _arriving():
                 print_table(table, self.chosen, _stdout())
-        if self.chosen not in {Format.TABLE, Format.JSON}:
+        if self.chosen is Format.MD:
+            with _arriving():
+                sys.stdout.write("".join(f"\n{markdown_text(note)}\n" for note in table.notes))
+        elif self.chosen not in {Format.TABLE, Format.JSON}:
             for note in table.notes:
                 say(note)
 
