@@ -115,7 +115,7 @@ def read(
         judge: Whose verdicts count; None: the first judge that has any.
         dimension: Only this dimension.
         where: Only prompts with this value, or one of these, by column, such as
-            {"category": "math"}.
+            {"category": "math"}. Money and evaluations are of all.
         policy: How verdicts become outcomes; None: the recorded policy.
         parser: Parse the stored replies again with this parser.
 

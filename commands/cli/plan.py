@@ -110,10 +110,10 @@ def generate(
     missing = missing_responses(state, prompts)
     book = price_book(place.settings, place.folder)
     costs = endpoint_costs(book.requests(responses_to_come(state, prompts)), book.table)
-    edited, spared = edited_texts(state, missing), [*not_asked(state), *_in_batches(state)]
-    writer.write(missing_responses_table(rows, costs, edited, spared))
+    edited, awaited = edited_texts(state, missing), [*_in_batches(state)]
+    writer.write(missing_responses_table(rows, costs, edited, [*not_asked(state), *awaited]))
     tell_unanswered(place, say)
-    if exit_code and any(row.n_responses for row in rows):
+    if exit_code and (awaited or any(row.n_responses for row in rows)):
         raise typer.Exit(WORK_REMAINS)
 
 

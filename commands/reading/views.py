@@ -231,12 +231,16 @@ class TournamentView(OutcomesView):
     perspective: Perspective  # whose verdicts count, and by which rule
 
     def bias(self) -> Rows[BiasRow]:
-        """Return what is known of the judges' biases, by the recorded verdicts."""
+        """Return what is known of the judges' biases, by the recorded verdicts on all prompts."""
+        if self.perspective.where:
+            raise ConfigurationError(["bias is measured on all prompts: leave out where"])
         return Rows(BiasRow, tuple(results.bias_rows(self._reading)))
 
     def responses(self) -> Rows[ResponseRow]:
         """Return every planned response."""
-        return Rows(ResponseRow, tuple(results.response_rows(self._reading.state)))
+        source = self._reading
+        rows = results.response_rows(source.state)
+        return Rows(ResponseRow, tuple(row for row in rows if row.prompt in source.prompts))
 
     def spend(self) -> Rows[SpendRow]:
         """Return the cost of judges' replies, at the prices of their time."""

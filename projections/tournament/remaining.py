@@ -151,10 +151,11 @@ def missing_responses(
         retry: Failures for these reasons count as missing.
         entrants: Whose responses; None: of all.
     """
-    return _each_once(_missing(tournament, prompts, retry, entrants))
+    cells = _unanswered(tournament, prompts, retry, entrants)
+    return _each_once(each for each in cells if each.response_key not in tournament.in_flight)
 
 
-def _missing(
+def _unanswered(
     tournament: Tournament,
     prompts: Collection[PromptId],
     retry: Collection[ResponseFailureReason],
@@ -164,7 +165,7 @@ def _missing(
         cell
         for cell in planned_responses(tournament, prompts)
         if entrants is None or cell.entrant.entrant_id in entrants
-        if is_missing(tournament, cell, retry)
+        if _is_unanswered(tournament, cell, retry)
     ]
 
 
@@ -172,8 +173,13 @@ def is_missing(
     tournament: Tournament, cell: PlannedResponse, retry: Collection[ResponseFailureReason] = ()
 ) -> bool:
     """Say whether a response is to be generated: not there, nor in a batch, nor failed for good."""
-    if cell.response_key in tournament.in_flight:
-        return False
+    is_in_flight = cell.response_key in tournament.in_flight
+    return not is_in_flight and _is_unanswered(tournament, cell, retry)
+
+
+def _is_unanswered(
+    tournament: Tournament, cell: PlannedResponse, retry: Collection[ResponseFailureReason]
+) -> bool:
     status = response_status(tournament, cell)
     failure = tournament.response_failures.get(cell.response_key)
     return status == "missing" or (
@@ -195,14 +201,16 @@ def responses_to_come(
     *,
     entrants: Collection[EntrantId] | None = None,
     longest: bool = True,
+    in_flight: bool = False,
 ) -> tuple[PlannedResponse, ...]:
     """Return the missing responses, and those to the questions that follow in conversations.
 
     What is asked then depends on answers that are not there yet: they are as long as may be, or
-    with `longest=False` one line each.
+    with `longest=False` one line each. With `in_flight=True` those in batches are among them.
     """
-    cells = _missing(tournament, prompts, retry, entrants)
-    found = [*cells]
+    sent = frozenset() if in_flight else tournament.in_flight
+    cells = _unanswered(tournament, prompts, retry, entrants)
+    found = [cell for cell in cells if cell.response_key not in sent]
     while cells := [cell for cell in cells if not cell.is_last]:
         imagined = {cell.response_key: _imagined_response(cell, longest=longest) for cell in cells}
         tournament = replace(tournament, responses=tournament.responses.update(imagined))
@@ -334,7 +342,7 @@ def awaited_queries(
 
     With `longest=False`, as if each were one line: a lower bound of the cost.
     """
-    missing = responses_to_come(tournament, prompts, longest=longest)
+    missing = responses_to_come(tournament, prompts, longest=longest, in_flight=True)
     imagined = {cell.response_key: _imagined_response(cell, longest=longest) for cell in missing}
     answered = replace(tournament, responses=tournament.responses.update(imagined))
     waiting = {cell.prompt.prompt_id for cell in missing}

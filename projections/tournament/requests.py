@@ -100,6 +100,7 @@ class EntrantRequests:
     settled: Map[EntrantKey, Bill] = Map()
     price_tables: Map[EntrantKey, str] = Map()  # the newest that a price was from
     under_way: Map[RequestKey, Awaited] = Map()
+    answered: Map[RequestKey, None] = Map()  # since they were sent last
 
     @property
     def bills(self) -> Mapping[EntrantKey, Bill]:
@@ -162,18 +163,32 @@ def evolve_requests(
 
 
 def _submit(requests: EntrantRequests, step: RequestsSubmitted) -> EntrantRequests:
-    under_way = requests.under_way.mutate()
+    under_way, answered = requests.under_way.mutate(), requests.answered.mutate()
     for request, worst_usd in zip(step.requests, step.worst_usd, strict=False):
-        under_way[RequestKey(step.entrant, request)] = Awaited(step.model, worst_usd)
-    return replace(requests, n_submitted=requests.n_submitted + 1, under_way=under_way.finish())
+        sent = RequestKey(step.entrant, request)
+        under_way[sent] = Awaited(step.model, worst_usd)
+        answered.pop(sent, None)
+    return replace(
+        requests,
+        n_submitted=requests.n_submitted + 1,
+        under_way=under_way.finish(),
+        answered=answered.finish(),
+    )
 
 
 def _settle(requests: EntrantRequests, step: RequestsSettled) -> EntrantRequests:
+    """Bill what ended; two ledgers that received one batch may say so twice once they are one."""
     key, under_way = EntrantKey(step.entrant, step.model), requests.under_way.mutate()
+    answered, billed = requests.answered.mutate(), list[Charge]()
     for charge in step.charges:
-        under_way.pop(RequestKey(step.entrant, charge.request), None)
+        sent = RequestKey(step.entrant, charge.request)
+        under_way.pop(sent, None)
+        if sent not in answered:
+            billed.append(charge)
+        if charge.fate == "answered":
+            answered[sent] = None
     settled, tables = requests.settled, requests.price_tables
-    if (bill := _bill_of(step.charges)) != Bill():
+    if (bill := _bill_of(billed)) != Bill():
         settled = settled.set(key, settled.get(key, Bill()) + bill)
     if step.price_table is not None:
         tables = tables.set(key, step.price_table)
@@ -183,6 +198,7 @@ def _settle(requests: EntrantRequests, step: RequestsSettled) -> EntrantRequests
         settled=settled,
         price_tables=tables,
         under_way=under_way.finish(),
+        answered=answered.finish(),
     )
 
 

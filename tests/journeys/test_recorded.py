@@ -138,6 +138,9 @@ def test_python_reads_the_prompts_of_a_category_too(by_category: Path) -> None:
     view = tourney.read(by_category / "tournament.db", where={"category": "code"})
 
     assert {row.n_battles for row in view.bradley_terry()} == {2 * N_PROMPTS // 4}
+    assert len(view.responses()) == 3 * N_PROMPTS // 4
+    with pytest.raises(tourney.TourneyError, match="bias is measured on all prompts"):
+        view.bias()
 
 
 def test_votes_on_other_prompts_are_left_out(by_category: Path) -> None:

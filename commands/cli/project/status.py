@@ -125,15 +125,15 @@ def status_table(ledger: Ledger, now: datetime) -> Table:
 
 
 def _in_flight(batch: Batch, now: datetime) -> str:
-    requests = counted(len(batch.planned.queries), "request")
-    of = f"{batch.stream}: {requests} to {batch.planned.judge.label}"
+    n, to = len(batch.planned.queries), batch.planned.judge.label
+    of = f"{batch.stream}: {counted(n, f'request to {to} is', f'requests to {to} are')}"
     until = batch.results_kept_until
     if batch.submitted is None or until is None:
-        return f"{of} were planned as a batch; it may exist: `tourney batch wait` looks for it"
+        return f"{of} planned as a batch; it may exist: `tourney batch wait` looks for it"
     day = until.date().isoformat()
     urgent = "SOON LOST: " if until - now < _SOON else ""
     return (
-        f"{of} are in flight in {batch.submitted.provider_batch_id};"
+        f"{of} in flight in {batch.submitted.provider_batch_id};"
         f" `tourney batch wait` receives them. {urgent}the provider keeps the results until {day}"
     )
 

@@ -121,6 +121,13 @@ def test_the_schema_wants_reasons_before_the_verdict() -> None:
     assert VERDICT_SCHEMA["additionalProperties"] is False
 
 
+def test_the_system_text_holds_the_whole_rubric() -> None:
+    """The rubric's text as registered is what the judge goes by."""
+    text = system_text(instructions(), rubric(text="Prefer the <b>truth</b>. {braces} %s"), "line")
+
+    assert text.endswith("\nPrefer the <b>truth</b>. {braces} %s\n")
+
+
 @given(a=st.text(), b=st.text())
 def test_the_fence_is_in_neither_response(a: str, b: str) -> None:
     """The fence is a digest of the responses, so no response can be written to contain it."""
