@@ -4,7 +4,12 @@ from ledger.events.registry import Event
 from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest
 from projections.tournament.matches import planned_responses
-from projections.tournament.remaining import missing_responses, responses_to_come
+from projections.tournament.remaining import (
+    AskingRules,
+    awaited_queries,
+    missing_responses,
+    responses_to_come,
+)
 from projections.tournament.state import Tournament
 from tests.support.builders.batches import ended, planned_batch, sent
 from tests.support.builders.events import entrant, judge, key, known, opened, prompt
@@ -40,6 +45,15 @@ def test_responses_in_a_batch_are_not_missing_until_it_has_ended() -> None:
     """Who asked for them again would pay twice."""
     assert missing(*OPENED) - missing(*IN_FLIGHT) == {*KEYS}
     assert missing(*IN_FLIGHT, ended(PLAN.batch_key)) == missing(*OPENED)
+
+
+def test_what_will_be_judged_is_forecast_with_the_responses_in_a_batch() -> None:
+    """Who consents to all must see all: pairs of two prompts, in both orders."""
+    before, after = known(*OPENED), known(*IN_FLIGHT)
+
+    forecasts = [awaited_queries(each, BANK, judge(), AskingRules(0)) for each in (before, after)]
+
+    assert [len(each) for each in forecasts] == [4, 4]
 
 
 def test_a_request_is_awaited_until_it_is_settled() -> None:
