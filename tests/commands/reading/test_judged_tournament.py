@@ -44,7 +44,7 @@ def test_a_battle_is_named_by_the_start_of_its_id() -> None:
         (("p11",), "prompt or battle 'p11' is not known; did you mean 'p1'?"),
         (("p9x", "zoe", "kim"), "prompt 'p9x' is not known; "),
         (("p1", "zoé", "kim"), "entrant 'zoé' is not known; did you mean 'zoe'?"),
-        (("p1",), "name the two entrants of the battle on 'p1'; known: zoe, amy, kim"),
+        (("p1",), "name the two entrants after 'p1'; known: zoe, amy, kim"),
         (("p1", "zoe"), "name the two entrants"),
         (("p1", "zoe", "zoe"), "name the two entrants"),
     ],
