@@ -23,7 +23,7 @@ from commands.decisions.commands import (
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import believed, ending_of, result_of
 from commands.entrants.generate import GenerationSummary, WantedResponses, task_of, why_stop
-from commands.errors import LeftUnanswered, NothingReadable
+from commands.errors import LeftUnanswered, NothingReadable, counted
 from commands.ports import (
     BatchAnswer,
     BatchResponder,
@@ -41,8 +41,9 @@ from commands.spending.billing import CredibleUsage, n_affordable_requests, sett
 from commands.spending.endpoints import endpoint_costs, request_worst_usd
 from commands.spending.price_table import PriceTable
 from commands.spending.pricing import PriceBook
-from ledger.errors import TourneyError
+from ledger.events.judging import Fate
 from ledger.events.registration import Entrant, Reference
+from ledger.events.requests import RequestsSettled
 from ledger.events.responses import ResponseFailureReason
 from ledger.identity import Digest, EntrantId
 from projections.tournament.batches import Batch
@@ -104,8 +105,8 @@ class ResponseBatches:
             LeftUnanswered: Some requests got no answer.
         """
         self._reception.receive_all(self._send)
-        if self._side.unanswered:
-            raise LeftUnanswered(self._side.unanswered)
+        if unanswered := self._side.unanswered:
+            raise LeftUnanswered(unanswered)
         n_chosen, responses = len(self._chosen), self._recorder.state.responses
         n_generated = sum(key in responses for key in self._chosen)
         return GenerationSummary(n_chosen, n_generated, n_chosen - n_generated)
@@ -210,7 +211,16 @@ class EntrantSide:
         self._recorder, self._port_of, self._prices, self._tell = recorder, port_of, prices, tell
         self._cells: dict[Digest, Mapping[Digest, PlannedResponse]] = {}  # by batch
         self._credible: dict[Entrant, CredibleUsage] = {}
-        self.unanswered: dict[str, list[str]] = {}  # errors, by whom they were sent to
+        self._errors: dict[RequestKey, str] = {}  # of requests whose last try got no answer
+
+    @property
+    def unanswered(self) -> Mapping[str, Sequence[str]]:
+        """The errors of requests without a response, by whom they were sent to."""
+        errors: dict[str, list[str]] = {}
+        for sent, error in self._errors.items():
+            if sent.request not in self._recorder.state.responses:
+                errors.setdefault(f"entrant {sent.entrant!r} in batches", []).append(error)
+        return errors
 
     def port_of(self, batch: Batch) -> BatchResponder:
         """Return the port of the entrant that a batch was planned for."""
@@ -221,13 +231,15 @@ class EntrantSide:
         return SubmitBatch(batch.planned.batch_key, found)
 
     def lost(self, batch: Batch) -> tuple[Digest, ...]:
-        """Return the keys of responses that are neither there nor asked for again."""
+        """Return the keys of responses that may have been paid for, and are not asked for again."""
         state, entrant = self._recorder.state, self._entrant(batch)
+        fates = self._fates(entrant)
         known = (state.responses, state.response_failures, state.in_flight)
         return tuple(
             key
             for key in batch.planned.queries
-            if not any(key in each for each in known)
+            if fates.get(key) == "perhaps billed"
+            and not any(key in each for each in known)
             and RequestKey(entrant.entrant_id, key) not in state.requests.under_way
         )
 
@@ -242,22 +254,37 @@ class EntrantSide:
         if not due:
             return
         brought = [each for each in map(result_of, due) if each is not None]
-        lost = [
-            each.detail for each in due if isinstance(each, NoReply) and result_of(each) is None
-        ]
-        if lost:
-            whom = f"entrant {entrant.entrant_id!r} in batches"
-            self.unanswered.setdefault(whom, []).extend(lost)
+        self._note_errors(entrant, due)
         news = [each for each in brought if each.response_key not in state.responses]
-        if unknown := sum(each.response_key not in cells for each in news):
-            raise TourneyError(
-                f"{unknown} responses of the batch planned at position {batch.recorded.position}"
-                " are unknown to this version of tourney; continue with the version that planned it"
-            )
+        placed = [each for each in news if each.response_key in cells]
         self._recorder.record(
             settlement(state, entrant, map(ending_of, due), self._prices, in_batch=True),
-            *(RecordResponse(cells[each.response_key], each) for each in news),
+            *(RecordResponse(cells[each.response_key], each) for each in placed),
         )
+        if n_left_out := len(news) - len(placed):
+            self._tell(
+                f"{counted(n_left_out, 'result')} for entrant {entrant.entrant_id!r} left out, and"
+                " the cost recorded: what was asked is not on record, as after an earlier answer"
+                " was redacted"
+            )
+
+    def _note_errors(self, entrant: Entrant, ended: Iterable[_Answer]) -> None:
+        for each in ended:
+            sent = RequestKey(entrant.entrant_id, key_of(each))
+            self._errors.pop(sent, None)
+            if isinstance(each, NoReply) and result_of(each) is None:
+                self._errors[sent] = each.detail
+
+    def _fates(self, entrant: Entrant) -> Mapping[Digest, Fate]:
+        """Return how each request to an entrant ended last."""
+        stream, ledger = self._recorder.state.stream, self._recorder.ledger
+        settled = (each.event for each in ledger.read(stream=stream, types={"RequestsSettled"}))
+        return {
+            charge.request: charge.fate
+            for step in settled
+            if isinstance(step, RequestsSettled) and step.entrant == entrant.entrant_id
+            for charge in step.charges
+        }
 
     def _entrant(self, batch: Batch) -> Entrant:
         return self._recorder.state.entrants[batch.planned.judge]

@@ -285,6 +285,34 @@ def test_no_wait_sends_and_the_batch_commands_serve_entrants(folder: Path) -> No
     assert [row["n_verdicts"] for row in after["rows"]] == [0, 2, 4, 2]
 
 
+def test_what_was_left_unanswered_and_is_answered_now_is_no_failure(
+    folder: Path, fake: FakeAnthropic
+) -> None:
+    """One command hears that earlier requests expired, asks again, and gets all."""
+    fake.inject(shares=Shares(expired=0.3, first_attempts_only=True))
+    sent = paid.tourney(folder, *GENERATE, "--no-wait", url=fake.url)
+    done = paid.tourney(folder, *GENERATE, url=fake.url)
+
+    assert (sent.code, done.code) == (7, 0), sent.err + done.err
+    assert "the last error" in done.err
+    require_done(folder, fake)
+
+
+def test_a_batch_that_ended_unbilled_is_not_taken_up(folder: Path, fake: FakeAnthropic) -> None:
+    """Its errors are results: there is nothing more to receive."""
+    fake.inject(shares=Shares(errored=0.5))
+    failed = paid.tourney(folder, *GENERATE, url=fake.url)
+    show = ("batch", "list", "--json")
+    rows = json.loads(paid.tourney(folder, *show, url=fake.url).out)["rows"]
+    waits = [paid.tourney(folder, "batch", "wait", row["batch"], url=fake.url) for row in rows]
+
+    assert failed.code == 1
+    assert 0 < len(said_in(folder)) < N_RESPONSES
+    assert {each.code for each in waits} == {2}
+    assert all("each of its requests has a result" in each.err for each in waits)
+    assert json.loads(paid.tourney(folder, *show, url=fake.url).out)["rows"] == rows
+
+
 def test_a_batch_that_is_gone_is_given_up_at_its_worst_cost(folder: Path) -> None:
     """What it cost is counted, until it is found; then nothing is paid again."""
     with paid.provider(n_looks=None) as fake:
@@ -361,6 +389,35 @@ def test_a_conversation_is_answered_a_batch_a_turn(folder: Path, fake: FakeAnthr
     assert len(said_in(folder)) == 2 * 2 * 3
     assert len(fake.bill().batches) == 4  # of each entrant one a turn
     require_paid_as_recorded(folder, fake)
+
+
+def test_an_answer_redacted_while_the_next_turn_is_in_flight_stops_no_batch(folder: Path) -> None:
+    """What was paid is recorded; the response that followed the lost text alone is left out."""
+    talks = [
+        {"prompt_id": f"mt{n}", "turns": [f"Write a verse on {n}.", "Make it rhyme."]}
+        for n in range(2)
+    ]
+    (folder / "bank.jsonl").write_text("\n".join(map(json.dumps, talks)), encoding="utf-8")
+    with paid.provider(n_looks=None) as fake:
+        for _ in range(2):  # a turn each
+            assert paid.tourney(folder, *GENERATE, "--no-wait", url=fake.url).code == 7
+            fake.end_batches()
+        with Ledger.read_only(folder / "tournament.db") as ledger:
+            first = next(iter(ledger.read(types=["ResponseGenerated"]))).position
+        redact = ("redact", str(first), "--why", "private", "--yes")
+        assert paid.tourney(folder, *redact, url=fake.url).code == 0
+
+        received = paid.tourney(folder, "batch", "wait", url=fake.url)
+        again = paid.tourney(folder, *GENERATE, url=fake.url)
+        rows = json.loads(paid.tourney(folder, "batch", "list", "--json", url=fake.url).out)["rows"]
+
+        assert (received.code, again.code) == (0, 0), received.err + again.err
+        assert "1 result for entrant 'opus' left out" in received.err
+        assert {row["status"] for row in rows} == {"ended"}
+        assert len(said_in(folder)) == 2 * 2 * 2 - 1
+        answered = Counter(each.request for each in charges_in(folder) if each.fate == "answered")
+        assert answered == fake.bill().n_paid_by_custom_id
+        assert set(answered.values()) == {1}
 
 
 def test_entrants_elsewhere_are_asked_while_batches_go_on(folder: Path) -> None:
