@@ -41,6 +41,7 @@ from commands.spending.billing import CredibleUsage, n_affordable_requests, sett
 from commands.spending.endpoints import endpoint_costs, request_worst_usd
 from commands.spending.price_table import PriceTable
 from commands.spending.pricing import PriceBook
+from ledger.errors import TourneyError
 from ledger.events.judging import Fate
 from ledger.events.registration import Entrant, Reference
 from ledger.events.requests import RequestsSettled
@@ -257,11 +258,17 @@ class EntrantSide:
         self._note_errors(entrant, due)
         news = [each for each in brought if each.response_key not in state.responses]
         placed = [each for each in news if each.response_key in cells]
+        n_left_out = len(news) - len(placed)
+        if n_left_out and not state.redactions.positions:
+            raise TourneyError(
+                f"{n_left_out} responses of the batch planned at position {batch.recorded.position}"
+                " are unknown to this version of tourney; continue with the version that planned it"
+            )
         self._recorder.record(
             settlement(state, entrant, map(ending_of, due), self._prices, in_batch=True),
             *(RecordResponse(cells[each.response_key], each) for each in placed),
         )
-        if n_left_out := len(news) - len(placed):
+        if n_left_out:
             self._tell(
                 f"{counted(n_left_out, 'result')} for entrant {entrant.entrant_id!r} left out, and"
                 " the cost recorded: what was asked is not on record, as after an earlier answer"

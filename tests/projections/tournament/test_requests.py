@@ -104,12 +104,13 @@ def test_a_request_that_was_perhaps_billed_stays_at_risk() -> None:
 
 def test_an_answer_that_two_ledgers_received_is_billed_once() -> None:
     """Until the request is sent again, whose answer is another."""
-    once = [submitted(a=1.0), settled(charge("a", usd=0.5))]
-    merged = [*once, settled(charge("a", usd=0.5), number=2)]
-    again = [*merged, submitted(number=2, a=1.0), settled(charge("a", usd=0.25), number=3)]
+    once = after(submitted(a=1.0), settled(charge("a", usd=0.5)))
+    merged = evolve_requests(once, settled(charge("a", usd=0.5), number=2))
+    asked_again = evolve_requests(merged, submitted(number=2, a=1.0))
+    again = evolve_requests(asked_again, settled(charge("a", usd=0.25), number=3))
 
-    assert after(*merged).bills == after(*once).bills
-    assert after(*again).usd == 0.75
+    assert merged.bills == once.bills
+    assert again.usd == 0.75
 
 
 def test_what_is_under_way_is_on_the_bill_as_perhaps_billed() -> None:
