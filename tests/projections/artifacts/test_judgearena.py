@@ -6,13 +6,18 @@ from msgspec.structs import replace
 
 from ledger.events.imports import CodedColumn, JurorVote
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import Fields
-from projections.artifacts.judgearena import of_imported, of_settlements, rating_records
+from ledger.identity import Dimension, Fields
+from projections.artifacts.judgearena import (
+    of_dimensions,
+    of_imported,
+    of_settlements,
+    rating_records,
+)
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.tournament.settlement import settle
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
 from tests.support.builders.battles import Battle, Pair, imported_battles, in_columns, played
-from tests.support.builders.events import judge, known
+from tests.support.builders.events import entrant, judge, known, opened, prompt
 from tests.support.builders.worlds import Fate, cup, history
 
 
@@ -33,6 +38,26 @@ def test_each_order_may_be_a_battle_that_names_the_pair_alike() -> None:
         ("zoe", "model_b"),
         ("zoe", "model_b"),
     ]
+
+
+def test_a_battle_is_told_with_its_dimension_and_the_category_of_its_prompt() -> None:
+    """So that who reads a table can select by them; a prompt without a category says none."""
+    tournament = known(
+        *history(
+            opened(
+                prompts=[prompt("p1", category="math"), prompt("p2")],
+                entrants=[entrant("zoe"), entrant("amy")],
+            ),
+            "a",
+            "b",
+        )
+    )
+    settled = settle(tournament, [each.prompt_id for each in tournament.bank], judge(), RECORDED)
+
+    records = [*of_dimensions({Dimension("factuality"): [*settled]}, "chrF2")]
+
+    said = [(each["question_id"], each["dimension"], each.get("category")) for each in records]
+    assert said == [("p1", "factuality", ["math"]), ("p2", "factuality", None)]
 
 
 def test_an_imported_battle_is_told_as_it_was() -> None:
