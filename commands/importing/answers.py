@@ -108,7 +108,8 @@ def read_answers(
         if section.model not in {None, row.model}:
             continue
         n_rows += 1
-        prompt = next((named[name] for name in row.prompts if name in named), None)
+        said = (name for given in row.prompts for name in (given, given.strip()))
+        prompt = next((named[name] for name in said if name in named), None)
         if prompt is None:
             continue
         texts, n = _texts(row, prompt), n_answers(prompt.turns)
@@ -133,7 +134,10 @@ def read_answers(
 
 
 def _by_name(bank: Sequence[Prompt]) -> Mapping[str, Prompt]:
-    """Return the prompts by what may name them: an id, the text, or a question of one alone."""
+    """Return the prompts by what may name them: an id, the text, or a question of one alone.
+
+    Each also without the spaces around it, which a new bank leaves out and a table may have.
+    """
     questions: defaultdict[str, dict[str, Prompt]] = defaultdict(dict)
     for prompt in bank:
         for role, content in prompt.turns:
@@ -141,7 +145,8 @@ def _by_name(bank: Sequence[Prompt]) -> Mapping[str, Prompt]:
                 questions[content].setdefault(prompt.text, prompt)  # samples have one text
     named = {said: each for said, of in questions.items() for each in of.values() if len(of) == 1}
     named |= {prompt.text: prompt for prompt in reversed(bank)}  # the first sample
-    return named | {prompt.prompt_id: prompt for prompt in bank}
+    named |= {prompt.prompt_id: prompt for prompt in bank}
+    return {name.strip(): each for name, each in reversed(named.items())} | named
 
 
 def _by_text(bank: Sequence[Prompt]) -> Mapping[str, Sequence[Prompt]]:

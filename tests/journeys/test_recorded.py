@@ -76,6 +76,17 @@ def test_a_table_becomes_a_report_in_three_commands(table: Path) -> None:
     done(mine, "replay")
 
 
+def test_spaces_around_a_prompt_make_no_other_prompt_of_it(table: Path) -> None:
+    """A table has them now and then; a bank that is made of it has not."""
+    rows = rows_of_three_systems()
+    for n, spaced in enumerate([" {}", "{} ", "{}\n"]):
+        rows[n]["prompt"] = spaced.format(rows[n]["prompt"])
+    write(table, rows)
+    done(table.parent, "init", "mine", "--from-answers", "table.csv")
+
+    done(table.parent / "mine", "run", "--yes")  # which ends otherwise where a pair has no outcome
+
+
 def test_an_empty_answer_is_told_in_the_report(table: Path) -> None:
     """It loses as any other answer may, and a reader must know why."""
     rows = rows_of_three_systems()
