@@ -111,9 +111,7 @@ def entropy(log_p: torch.Tensor) -> torch.Tensor:
 
 
 def stability_margin(log_p: torch.Tensor) -> torch.Tensor:
-    """Return the largest P less the second largest, 0 if there is but one: (..., V) to (...)."""
-    if log_p.shape[-1] < 2:  # noqa: PLR2004  # the second largest of two
-        return torch.zeros_like(log_p[..., 0])
+    """Return the largest P less the second largest: (..., V) to (...)."""
     largest, second = log_p.topk(2).values.exp().unbind(-1)
     return largest - second
 
