@@ -41,30 +41,7 @@ from tests.support.command_line.warm import MOST_QUERIES, Ended
 from tests.support.faults.death import Death, before
 from tests.support.patience import PATIENCE_S
 
-SETTINGS: Final = """\
-[tournament]
-id = "paid"
-
-[generation]
-max_new_tokens = 2000
-batch = true
-
-[[entrants]]
-id = "opus"
-model = "anthropic/claude-opus-5-5"
-
-[[entrants]]
-id = "sonnet"
-model = "anthropic/claude-sonnet-5-5"
-system = "Be brief."
-
-[[rubrics]]
-dimension = "factuality"
-path = "rubrics/factuality.md"
-
-[judge]
-model = "anthropic/claude-opus-5-5"
-"""
+SETTINGS: Final = paid.ENTRANTS_BY_NAME.replace("[generation]\n", "[generation]\nbatch = true\n")
 MODELS: Final = {"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5"}
 GENERATE: Final = ("apply", "generate", "--yes")
 N_PROMPTS: Final = 6

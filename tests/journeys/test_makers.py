@@ -263,29 +263,6 @@ def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(
     assert is_batched or n_judged == N_BEFORE_THE_LIMIT  # batches may end later
 
 
-ENTRANTS_BY_NAME = """\
-[tournament]
-id = "paid"
-
-[generation]
-max_new_tokens = 2000
-
-[[entrants]]
-id = "opus"
-model = "anthropic/claude-opus-5-5"
-
-[[entrants]]
-id = "sonnet"
-model = "anthropic/claude-sonnet-5-5"
-system = "Be brief."
-
-[[rubrics]]
-dimension = "factuality"
-path = "rubrics/factuality.md"
-
-[judge]
-model = "anthropic/claude-opus-5-5"
-"""
 GENERATE = ("apply", "generate", "--yes")
 
 
@@ -302,7 +279,7 @@ def said_in(place: Path) -> dict[tuple[str, str], ResponseGenerated]:
 def test_entrants_of_anthropic_need_a_name_alone(tmp_path: Path, death: Death | None) -> None:
     """They are asked by its own API, with its key; what was lost with a process is told of."""
     place = paid.lay_out(tmp_path / "named", n_prompts=3)
-    (place / "tournament.toml").write_text(ENTRANTS_BY_NAME, encoding="utf-8")
+    (place / "tournament.toml").write_text(paid.ENTRANTS_BY_NAME, encoding="utf-8")
     with FakeAnthropic() as fake:
         if death is not None:
             killed = paid.command(place, *GENERATE, url=fake.url, death=death).wait()
@@ -396,7 +373,7 @@ def test_makers_need_a_name_and_a_key_alone(tmp_path: Path) -> None:
         f'[[entrants]]\nid = "{maker}"\nmodel = "{maker}/{name}"\n\n'
         for maker, name in names.items()
     )
-    head, _, rest = ENTRANTS_BY_NAME.partition("[[entrants]]")
+    head, _, rest = paid.ENTRANTS_BY_NAME.partition("[[entrants]]")
     settings = f"{head}{tables}[[rubrics]]{rest.partition('[[rubrics]]')[2]}"
     (place / "tournament.toml").write_text(settings, encoding="utf-8")
     with ExitStack() as stack:

@@ -38,6 +38,30 @@ CANARY: Final = "sk-ant-canary-5f1d7c"  # a key that must appear nowhere
 JUDGE: Final = "claude-opus-5-5"  # of the headline, where no test says otherwise
 ENTRANTS: Final = ("base", "secure", "robust", "jury")
 DIMENSIONS: Final = ("factuality", "calibration", "clinical_utility")
+ENTRANTS_BY_NAME: Final = """\
+[tournament]
+id = "paid"
+
+[generation]
+max_new_tokens = 2000
+
+[[entrants]]
+id = "opus"
+model = "anthropic/claude-opus-5-5"
+
+[[entrants]]
+id = "sonnet"
+model = "anthropic/claude-sonnet-5-5"
+system = "Be brief."
+
+[[rubrics]]
+dimension = "factuality"
+path = "rubrics/factuality.md"
+
+[judge]
+model = "anthropic/claude-opus-5-5"
+"""
+"""Settings of two entrants at Anthropic and a judge, by their names alone."""
 _OWN_WEIGHTS: Final = tuple((name, name) for name in ENTRANTS)
 _ROOT: Final = Path(__file__).parents[3]
 
