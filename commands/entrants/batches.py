@@ -42,9 +42,7 @@ from commands.spending.endpoints import endpoint_costs, request_worst_usd
 from commands.spending.price_table import PriceTable
 from commands.spending.pricing import PriceBook
 from ledger.errors import TourneyError
-from ledger.events.judging import Fate
 from ledger.events.registration import Entrant, Reference
-from ledger.events.requests import RequestsSettled
 from ledger.events.responses import ResponseFailureReason
 from ledger.identity import Digest, EntrantId
 from projections.tournament.batches import Batch
@@ -234,14 +232,12 @@ class EntrantSide:
     def lost(self, batch: Batch) -> tuple[Digest, ...]:
         """Return the keys of responses that may have been paid for, and are not asked for again."""
         state, entrant = self._recorder.state, self._entrant(batch)
-        fates = self._fates(entrant)
         known = (state.responses, state.response_failures, state.in_flight)
         return tuple(
             key
             for key in batch.planned.queries
-            if fates.get(key) == "perhaps billed"
+            if state.requests.fates.get(RequestKey(entrant.entrant_id, key)) == "perhaps billed"
             and not any(key in each for each in known)
-            and RequestKey(entrant.entrant_id, key) not in state.requests.under_way
         )
 
     def record(self, batch: Batch, answers: Sequence[BatchAnswer]) -> None:
@@ -281,17 +277,6 @@ class EntrantSide:
             self._errors.pop(sent, None)
             if isinstance(each, NoReply) and result_of(each) is None:
                 self._errors[sent] = each.detail
-
-    def _fates(self, entrant: Entrant) -> Mapping[Digest, Fate]:
-        """Return how each request to an entrant ended last."""
-        stream, ledger = self._recorder.state.stream, self._recorder.ledger
-        settled = (each.event for each in ledger.read(stream=stream, types={"RequestsSettled"}))
-        return {
-            charge.request: charge.fate
-            for step in settled
-            if isinstance(step, RequestsSettled) and step.entrant == entrant.entrant_id
-            for charge in step.charges
-        }
 
     def _entrant(self, batch: Batch) -> Entrant:
         return self._recorder.state.entrants[batch.planned.judge]

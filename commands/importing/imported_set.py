@@ -83,13 +83,12 @@ class SelectedSet:
     def facts(self) -> dict[str, Json]:
         """The set, its judges and the position, which every result in JSON names."""
         judges: list[Json] = [*self.judge_names]
-        where: dict[str, Json] = {name: sorted(kept) for name, kept in self.where.items()}
         return {
             "battles": self.name,
             "as_of": self.as_of,
             "judge": self.judge_id,
             "judges": judges,
-            **({"where": where} if where else {}),
+            **fact_of(self.where),
         }
 
     @property
@@ -162,6 +161,11 @@ def imported_set(
 def spelt(where: Where) -> str:
     """Return a selection in words, as category=code or math."""
     return ", ".join(f"{name}={' or '.join(sorted(kept))}" for name, kept in where.items())
+
+
+def fact_of(where: Where) -> dict[str, Json]:
+    """Return a selection as results in JSON name it; nothing if it is of all."""
+    return {"where": {name: sorted(kept) for name, kept in where.items()}} if where else {}
 
 
 def require_values(

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from commands.errors import ConfigurationError, Spelling, as_option
-from commands.importing.imported_set import require_values, spelt
+from commands.importing.imported_set import fact_of, require_values, spelt
 from commands.reading.parameters import settings_of
 from commands.reading.resolve import (
     judge_of,
@@ -95,11 +95,10 @@ class JudgedTournament:
     def facts(self) -> dict[str, Json]:
         """The tournament and the position, which every result in JSON names."""
         newest = self.state.newest
-        where: dict[str, Json] = {name: sorted(kept) for name, kept in self.where.items()}
         return {
             "tournament": self.state.stream,
             "as_of": newest.position if newest else 0,
-            **({"where": where} if where else {}),
+            **fact_of(self.where),
         }
 
     @property

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from immutables import Map
 
+from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest, EntrantId
@@ -100,7 +101,7 @@ class EntrantRequests:
     settled: Map[EntrantKey, Bill] = Map()
     price_tables: Map[EntrantKey, str] = Map()  # the newest that a price was from
     under_way: Map[RequestKey, Awaited] = Map()
-    answered: Map[RequestKey, None] = Map()  # since they were sent last
+    fates: Map[RequestKey, Fate] = Map()  # of those that ended, since they were sent last
 
     @property
     def bills(self) -> Mapping[EntrantKey, Bill]:
@@ -163,30 +164,29 @@ def evolve_requests(
 
 
 def _submit(requests: EntrantRequests, step: RequestsSubmitted) -> EntrantRequests:
-    under_way, answered = requests.under_way.mutate(), requests.answered.mutate()
+    under_way, fates = requests.under_way.mutate(), requests.fates.mutate()
     for request, worst_usd in zip(step.requests, step.worst_usd, strict=False):
         sent = RequestKey(step.entrant, request)
         under_way[sent] = Awaited(step.model, worst_usd)
-        answered.pop(sent, None)
+        fates.pop(sent, None)
     return replace(
         requests,
         n_submitted=requests.n_submitted + 1,
         under_way=under_way.finish(),
-        answered=answered.finish(),
+        fates=fates.finish(),
     )
 
 
 def _settle(requests: EntrantRequests, step: RequestsSettled) -> EntrantRequests:
     """Bill what ended; two ledgers that received one batch may say so twice once they are one."""
     key, under_way = EntrantKey(step.entrant, step.model), requests.under_way.mutate()
-    answered, billed = requests.answered.mutate(), list[Charge]()
+    fates, billed = requests.fates.mutate(), list[Charge]()
     for charge in step.charges:
         sent = RequestKey(step.entrant, charge.request)
         under_way.pop(sent, None)
-        if sent not in answered:
+        if fates.get(sent) != "answered":
             billed.append(charge)
-        if charge.fate == "answered":
-            answered[sent] = None
+            fates[sent] = charge.fate
     settled, tables = requests.settled, requests.price_tables
     if (bill := _bill_of(billed)) != Bill():
         settled = settled.set(key, settled.get(key, Bill()) + bill)
@@ -198,7 +198,7 @@ def _settle(requests: EntrantRequests, step: RequestsSettled) -> EntrantRequests
         settled=settled,
         price_tables=tables,
         under_way=under_way.finish(),
-        answered=answered.finish(),
+        fates=fates.finish(),
     )
 
 
