@@ -212,7 +212,7 @@ def _tune_interpreter() -> None:
 
 
 def command_line(words: Sequence[str] | None = None) -> typer.Typer:
-    """Build the command line, importing only the command that the words call; None: all."""
+    """Build the command line: of the command that the words call alone; None: of all."""
     app = typer.Typer(
         name="tourney",
         cls=PanelGroup,
@@ -222,8 +222,8 @@ def command_line(words: Sequence[str] | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"], "obj": [*_paths()]},
     )
     app.callback(invoke_without_command=True)(tourney)
-    for heading, entries in COMMANDS.items():
-        _add_all(app, entries, words, heading)
+    placed = [(heading, entry) for heading, entries in COMMANDS.items() for entry in entries]
+    _add_commands(app, placed, words)
     return app
 
 
@@ -235,21 +235,23 @@ def _paths() -> Iterator[str]:
             yield f"tourney {entry.name} {below.name}"
 
 
-def _add_all(
+def _add_commands(
     app: typer.Typer,
-    entries: Sequence[Entry | Group],
+    placed: Sequence[tuple[str | None, Entry | Group]],
     words: Sequence[str] | None,
-    panel: str | None = None,
 ) -> None:
-    """Add commands, importing the called one, or all; if none is called, they are listed."""
-    is_listed = words is not None and not {*words[:1]} & {entry.name for entry in entries}
-    for entry in entries:
-        if words is not None and entry.name not in words[:1]:
-            line = _line_of_help(entry) if is_listed else None
-            app.command(entry.name, help=line, rich_help_panel=panel)(_not_imported)
-        elif isinstance(entry, Group):
+    """Add the called command, which is imported, or all; if none is called, list them.
+
+    Args:
+        app: What they are added to.
+        placed: Each with the heading of its panel.
+        words: The first calls one; None: all are called.
+    """
+    called = [each for each in placed if words is None or each[1].name in words[:1]]
+    for panel, entry in called:
+        if isinstance(entry, Group):
             group = typer.Typer(no_args_is_help=True)
-            _add_all(group, entry.entries, words and words[1:])
+            _add_commands(group, [(None, each) for each in entry.entries], words and words[1:])
             app.add_typer(
                 group, name=entry.name, help=entry.help, cls=PanelGroup, rich_help_panel=panel
             )
@@ -257,6 +259,9 @@ def _add_all(
             act = getattr(_module(entry.module), entry.function)
             kind, epilog = _module("shared.selection").SelectingCommand, vars(act).get("epilog")
             app.command(entry.name, cls=kind, epilog=epilog, rich_help_panel=panel)(act)
+    for panel, entry in () if called else placed:
+        line = _line_of_help(entry)
+        app.command(entry.name, help=line, rich_help_panel=panel)(_not_imported)
 
 
 def _module(name: str) -> ModuleType:

@@ -33,6 +33,8 @@ from commands.settings.toml import (
 from ledger.identity import canonical_json
 
 _CLOSE: Final = 0.8  # of the letters
+_PREFIX: Final = variable(("",))
+_BEGINS_ALIKE: Final = 0.6  # of those of the prefix: few variables are compared with all of ours
 _OF_MACHINES: Final = frozenset({"TOURNEY_LEDGER", ENGINE, NETWORK_LEDGER})  # no keys
 _KNOWN: Final = ", ".join(MAKERS)
 _ADDRESS: Final = (
@@ -116,8 +118,10 @@ def _require_known(environ: Mapping[str, str]) -> None:
 
 def _is_ours(name: str, known: Collection[str], sections: Collection[str]) -> bool:
     """Tell a misspelt variable from another program's, such as TOURNEY_PORT of Kubernetes."""
-    is_of_section = any(name.startswith(variable((section, ""))) for section in sections)
-    return is_of_section or bool(difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE))
+    if any(name.startswith(variable((section, ""))) for section in sections):
+        return True
+    begins_alike = difflib.get_close_matches(name[: len(_PREFIX)], [_PREFIX], cutoff=_BEGINS_ALIKE)
+    return bool(begins_alike and difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE))
 
 
 def _no_key(name: str, keys: Mapping[str, Sequence[str]]) -> str:

@@ -1,6 +1,7 @@
 """Load a Hydra: weights, and for each head the LoRA shards to merge into its layers."""
 
 import copy
+from collections.abc import Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from peft import PeftModel
 from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
 from commands.backends.hydra.net import HydraNet, head_mlps, sharing_copy
+from commands.backends.weights.batching import group_by
 from commands.backends.weights.chat import encode
 from commands.backends.weights.folder import (
     check_folder,
@@ -98,8 +100,9 @@ def check_hydra(entrant: Entrant, heads: Hydra) -> None:
         check_vocabulary(tokenizer, n_embeddings(blank), folder)
         if heads.uncertainty:
             require_letters(tokenizer, folder)
-        for lora in chain.from_iterable(shards):
-            require_fit(blank, lora)
+        loras = chain.from_iterable(shards)
+        for alike in group_by(loras, lambda lora: repr(lora.settings)):
+            require_fit(blank, alike)
 
 
 def blank_model(folder: Path) -> Olmo2ForCausalLM:
@@ -114,15 +117,18 @@ def blank_model(folder: Path) -> Olmo2ForCausalLM:
         return Olmo2ForCausalLM(config)
 
 
-def require_fit(model: Olmo2ForCausalLM, lora: Lora) -> None:
-    """Check that a shard fits a model, without merging it.
+def require_fit(model: Olmo2ForCausalLM, alike: Sequence[Lora]) -> None:
+    """Check that shards of equal settings fit a model, without merging them.
 
     Raises:
-        WeightsError: A part of the shard does not fit the model.
+        WeightsError: A part of a shard does not fit the model.
     """
-    with translate_peft_errors(lora.source):
-        settings = copy.deepcopy(lora.settings)  # peft completes them for the model at hand
-        check_fit(PeftModel(sharing_copy(model), settings, ADAPTER), settings, lora)
+    with translate_peft_errors(alike[0].source):
+        settings = copy.deepcopy(alike[0].settings)  # peft completes them for the model at hand
+        adapted = PeftModel(sharing_copy(model), settings, ADAPTER)
+    for lora in alike:
+        with translate_peft_errors(lora.source):
+            check_fit(adapted, settings, lora)
 
 
 def read_shards(entrant: Entrant, heads: Hydra) -> list[list[Lora]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from select import select
 from socket import AF_UNIX, socket
+from tempfile import TemporaryDirectory
 from typing import Final, NoReturn, TextIO, cast
 
 import msgspec
@@ -22,6 +23,9 @@ from commands.cli.app import main
 from commands.entrants import session as responding
 from commands.judging import session as judging
 from commands.report.page import templates
+from commands.runs.workspace import open_workspace
+from commands.settings.starting.demo import lay_out_demo
+from commands.settings.version import package_versions
 from tests.support.command_line.warm import MOST_QUERIES, Order, stove_lock
 from tests.support.faults.death import die
 
@@ -31,6 +35,7 @@ IMPORTED: Final = (
     "commands.backends.endpoint.responder",
     "commands.backends.huggingface.local",
     "commands.backends.reference_judge",
+    "opentelemetry.propagate",  # by a client of models, where it is installed
     "sqlite_utils",  # with pandas, by whoever makes a ledger
     "transformers.models.olmo2.modeling_olmo2",
     *(
@@ -49,6 +54,13 @@ def batch_options(**options: float) -> None:
 
 
 batch_options(longest_poll_s=0.02, settle_s=0.5)
+
+
+def warm_up() -> None:
+    """Do once what each process would do anew: complete models, read what is installed."""
+    with TemporaryDirectory() as name:
+        lay_out_demo(folder := Path(name, "demo"))
+        open_workspace(folder / "tournament.toml", None, package_versions())
 
 
 def listen(place: Path) -> None:
@@ -157,6 +169,7 @@ if __name__ == "__main__":
         import_module(name)
     for name in templates().list_templates(extensions=["html"]):
         templates().get_template(name)  # else each report compiles them
+    warm_up()
     gc.freeze()  # or each process would look for garbage in all of this
     gc.enable()
     listen(Path(sys.argv[1]))
