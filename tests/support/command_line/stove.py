@@ -26,23 +26,25 @@ from commands.report.page import templates
 from commands.runs.workspace import open_workspace
 from commands.settings.starting.demo import lay_out_demo
 from commands.settings.version import package_versions
-from tests.support.command_line.warm import MOST_QUERIES, Order, stove_lock
+from tests.support.command_line.warm import HEAVY, MOST_QUERIES, Order, stove_lock
 from tests.support.faults.death import die
 
 IMPORTED: Final = (
     "commands.backends._parquet",
     "commands.backends.anthropic.batches",
     "commands.backends.endpoint.responder",
-    "commands.backends.huggingface.local",
     "commands.backends.reference_judge",
     "opentelemetry.propagate",  # by a client of models, where it is installed
     "sqlite_utils",  # with pandas, by whoever makes a ledger
-    "transformers.models.olmo2.modeling_olmo2",
     *(
         found.name
         for found in walk_packages(commands.cli.__path__, "commands.cli.")
         if not found.name.endswith("__main__")  # which is the command line itself
     ),
+)
+WITH_TORCH: Final = (
+    "commands.backends.huggingface.local",
+    "transformers.models.olmo2.modeling_olmo2",
 )
 
 
@@ -165,11 +167,13 @@ def be(order: Order) -> NoReturn:
 
 if __name__ == "__main__":
     gc.disable()  # what is imported stays
-    for name in IMPORTED:
+    place = Path(sys.argv[1])
+    for name in (*IMPORTED, *(WITH_TORCH if place.name == HEAVY else ())):
         import_module(name)
     for name in templates().list_templates(extensions=["html"]):
         templates().get_template(name)  # else each report compiles them
     warm_up()
     gc.freeze()  # or each process would look for garbage in all of this
+    gc.set_threshold(20_000)
     gc.enable()
-    listen(Path(sys.argv[1]))
+    listen(place)

@@ -1,9 +1,10 @@
 """Commands run by a process with the imports done, which forks for each: none starts cold.
 
-It serves all workers of a run of the tests, on a socket of theirs, each by a fork of its own.
-Orders go to it as lines of JSON; a process id comes back for each. An id that is sent to it comes
-back as an exit code, once that process has ended; sent with a minus, as 1 if it has ended, and as
-0 if not.
+There are two: one has torch, whose memory makes each fork three times as slow. Each serves all
+workers of a run of the tests, on a socket of theirs, each worker by a fork of its own. Orders go
+to it as lines of JSON; a process id comes back for each. An id that is sent to it comes back as
+an exit code, once that process has ended; sent with a minus, as 1 if it has ended, and as 0 if
+not.
 """
 
 import atexit
@@ -28,7 +29,10 @@ import msgspec
 from tests.support.faults.death import Death
 
 STOVE: Final = "STOVE"
-"""The variable that says where the process listens."""
+"""The variable that names the folder where the processes listen."""
+HEAVY: Final = "with-torch"
+LIGHT: Final = "without-torch"
+_READ_WEIGHTS: Final = {"apply", "demo", "doctor", "evaluate", "hydra-weights", "run"}
 MOST_QUERIES: Final = "MOST_QUERIES"
 """The variable by which a test has small batches; the constant's name, too."""
 
@@ -60,7 +64,8 @@ class Ended(NamedTuple):
 class Running:
     """A command that goes on until it ends or is killed."""
 
-    def __init__(self, pid: int, said: "TemporaryDirectory[str]") -> None:
+    def __init__(self, stove: TextIOWrapper, pid: int, said: "TemporaryDirectory[str]") -> None:
+        self._stove = stove
         self._pid = pid
         self._said = said
 
@@ -77,12 +82,12 @@ class Running:
     @property
     def has_ended(self) -> bool:
         """Whether it has come to its end."""
-        return bool(_asked(-self._pid))
+        return bool(_asked(self._stove, -self._pid))
 
     def until(self, is_so: Callable[[], bool]) -> None:
         """Look again and again until something is so, which must come before its end."""
         while not is_so():
-            assert not _asked(-self._pid) or is_so(), f"it ended before: {self.err}"
+            assert not self.has_ended or is_so(), f"it ended before: {self.err}"
             time.sleep(0.02)
 
     def kill(self) -> Ended:
@@ -98,7 +103,7 @@ class Running:
     def wait(self) -> Ended:
         """Let it come to its end."""
         with self._said:
-            return Ended(_asked(self._pid), self._read("out"), self._read("err"))
+            return Ended(_asked(self._stove, self._pid), self._read("out"), self._read("err"))
 
     def _read(self, stream: str) -> str:
         return Path(self._said.name, stream).read_text(encoding="utf-8")
@@ -135,7 +140,8 @@ def begin(
     out.touch()
     err.touch()
     order = Order(words, str(folder), dict(environment), terminal, str(out), str(err), room, death)
-    return Running(_asked(order), said)
+    stove = _stove(HEAVY if _reads_weights(folder, words) else LIGHT)
+    return Running(stove, _asked(stove, order), said)
 
 
 def share_stove() -> None:
@@ -143,21 +149,29 @@ def share_stove() -> None:
     if STOVE not in os.environ:
         folder = mkdtemp(prefix="stove-")
         atexit.register(rmtree, folder, ignore_errors=True)
-        os.environ[STOVE] = str(Path(folder, "socket"))
+        os.environ[STOVE] = folder
 
 
-def _asked(what: Order | int) -> int:
-    stove = _stove()
+def _reads_weights(folder: Path, words: tuple[str, ...]) -> bool:
+    """Guess whether a command imports torch; a wrong guess costs seconds, and no more."""
+    settings = (file.read_bytes() for file in folder.glob("*.toml"))
+    names_weights = (
+        "evaluate" in words or "demo" in words or any(b"weights" in each for each in settings)
+    )
+    return names_weights and not _READ_WEIGHTS.isdisjoint(words)
+
+
+def _asked(stove: TextIOWrapper, what: Order | int) -> int:
     stove.write(msgspec.json.encode(what).decode() + "\n")
     stove.flush()
     return int(stove.readline())
 
 
 @cache
-def _stove() -> TextIOWrapper:
-    """Connect to the process; whoever finds none begins it."""
+def _stove(kind: str) -> TextIOWrapper:
+    """Connect to a process; whoever finds none begins it."""
     share_stove()
-    place = Path(os.environ[STOVE])
+    place = Path(os.environ[STOVE], kind)
     connection = socket.socket(socket.AF_UNIX)
     with stove_lock(place):
         if not place.exists():
