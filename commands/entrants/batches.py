@@ -96,6 +96,16 @@ class ResponseBatches:
         self._n_most = n_most
         self._send()
 
+    def receive_sent(self) -> bool:
+        """Receive what is in flight; say whether anything was.
+
+        Raises:
+            WorkInFlight: The command does not wait for the batches; they go on.
+        """
+        is_any = bool(self._reception.open_batches)
+        self._reception.receive_all()
+        return is_any
+
     def finish(self) -> GenerationSummary:
         """Receive what was sent, and send what can be asked then, until nothing is left.
 

@@ -17,6 +17,7 @@ from commands.errors import DeferredFailures, WorkInFlight, counted
 from commands.ports import Backends, Console, Tell
 from commands.spending import consent
 from commands.spending.billing import LedgerBilling, close_abandoned
+from commands.spending.budget import BudgetReached
 from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.responses import ResponseGenerated
@@ -75,17 +76,26 @@ def _generate(
     n_in_batches = sum(cell.entrant.entrant_id in batches.entrants for cell in chosen)
     batches.send(n_in_batches)
     done, failures = GenerationSummary(0, 0, 0), DeferredFailures()
+    n_others, n_before = len(chosen) - n_in_batches, len(recorder.state.responses)
+    ask_others = partial(
+        generate_missing,
+        recorder,
+        partial(backends.generator, billing),
+        wanted.prompts,
+        on_progress=console.on_progress,
+        retry=wanted.retry,
+        halt=billing.halt,
+        entrants=wanted.names(recorder.state) - batches.entrants,
+    )
     with failures.collecting():
-        done = generate_missing(
-            recorder,
-            partial(backends.generator, billing),
-            wanted.prompts,
-            on_progress=console.on_progress,
-            limit=len(chosen) - n_in_batches,
-            retry=wanted.retry,
-            halt=billing.halt,
-            entrants=wanted.names(recorder.state) - batches.entrants,
-        )
+        try:
+            done = ask_others(limit=n_others)
+        except BudgetReached:  # a batch counts at its worst while it is in flight
+            n_done = len(recorder.state.responses) - n_before
+            if not batches.receive_sent():
+                raise
+            done = ask_others(limit=n_others - n_done)
+            done = done._replace(n_generated=done.n_generated + n_done)
     with failures.collecting():
         done = done.plus(batches.finish())
     failures.raise_collected()

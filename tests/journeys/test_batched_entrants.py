@@ -34,7 +34,7 @@ from projections.tournament.folding import evolve, tournament_of
 from projections.tournament.spend import spend_of
 from tests.providers.anthropic.exchange import Fault, Shares
 from tests.providers.anthropic.server import FakeAnthropic
-from tests.providers.openai import MODEL, FakeOpenAI, Said
+from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.command_line import paid
 from tests.support.command_line.killing import kill
 from tests.support.command_line.warm import MOST_QUERIES, Ended
@@ -416,6 +416,38 @@ def test_entrants_elsewhere_are_asked_while_batches_go_on(folder: Path) -> None:
         assert n_asked == N_PROMPTS
         assert len(said_in(folder)) == 3 * N_PROMPTS
         assert len(fake.bill().paid) == N_RESPONSES
+
+
+def test_a_cap_waits_for_batches_that_cost_less_than_feared(
+    folder: Path, fake: FakeAnthropic
+) -> None:
+    """While they are in flight their worst counts; then the others are asked, by one command."""
+    head, opus, sonnet, tail = SETTINGS.replace("[[rubrics]]", "[[entrants]]").split("[[entrants]]")
+    rest = f'[[rubrics]]{tail}prices = "prices.toml"\n'
+    (folder / "prices.toml").write_text(PRICES, encoding="utf-8")
+    bank = (folder / "bank.jsonl").read_text(encoding="utf-8")
+    settings = folder / "tournament.toml"
+    with FakeOpenAI(lambda _: Said("Here.")) as other:
+        near, twin = (
+            f'\nid = "{name}"\nmodel = "{MODEL}"\nbase_url = "{other.url}"\n\n'
+            for name in ("near", "twin")
+        )
+        alone = head.replace("batch = true\n", "")  # which is for entrants in batches
+        settings.write_text(f"{alone}[[entrants]]{near}[[entrants]]{twin}{rest}")
+        (folder / "bank.jsonl").write_text(bank.partition("\n")[2], encoding="utf-8")
+        before = paid.tourney(folder, *GENERATE, url=fake.url)
+        assert before.code == 0, before.err
+        settings.write_text(f"{head}[[entrants]]{opus}[[entrants]]{sonnet}[[entrants]]{near}{rest}")
+        (folder / "bank.jsonl").write_text(bank, encoding="utf-8")
+        plan = json.loads(paid.tourney(folder, "plan", "generate", "--json", url=fake.url).out)
+        worst = {each["entrant_id"]: each["worst_usd"] for each in plan["served"]}
+        with Ledger.read_only(folder / "tournament.db") as ledger:
+            spent = everything_usd(fold(tournament_of(StreamId("paid")), ledger.read()))
+        cap = spent + worst["opus"] + worst["sonnet"] + worst["near"] / 2
+        done = paid.tourney(folder, *GENERATE, "--max-usd", str(cap), url=fake.url)
+
+    assert done.code == 0, done.err
+    assert len(said_in(folder)) == 3 * N_PROMPTS
 
 
 def test_a_run_asks_once_and_goes_on_where_a_batch_was_in_flight(folder: Path) -> None:
