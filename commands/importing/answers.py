@@ -6,6 +6,7 @@ and other columns do not matter; a corrected answer makes it another version of 
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -103,7 +104,7 @@ def read_answers(
     found: dict[Asked, tuple[int, AnswerRow]] = {}  # with the line of each
     models: Counter[str] = Counter()
     n_rows = 0
-    for line, row in _rows(file, section.column, open_parquet, bad):
+    for line, row in _rows(file, section.column, _records(file, digest, open_parquet), bad):
         models[row.model or ""] += 1
         if section.model not in {None, row.model}:
             continue
@@ -193,10 +194,17 @@ def _answers_to(
             yield _asked(sample, tuple(texts[:n])), row._replace(text=text)
 
 
+@lru_cache(maxsize=1)
+def _records(
+    file: Path, _content: Digest, open_parquet: OpenParquet | None
+) -> Sequence[Record | BadRow]:
+    """Read a file once for all entrants whose answers it has."""
+    return [*records_of(file, None, open_parquet or _no_parquet)]
+
+
 def _rows(
-    file: Path, column: str | None, open_parquet: OpenParquet | None, bad: list[str]
+    file: Path, column: str | None, rows: Sequence[Record | BadRow], bad: list[str]
 ) -> Iterator[tuple[int, AnswerRow]]:
-    rows = [*records_of(file, None, open_parquet or _no_parquet)]
     fields = (row.fields for row in rows if isinstance(row, Record))
     if column is not None and not any(column in each for each in fields):
         raise ConfigurationError([f"{file}: no column {column!r}, which `column` names"])

@@ -17,6 +17,7 @@ from projections.tournament.matches import (
     Match,
     Pairing,
     PlannedResponse,
+    known_matches,
     matches,
     planned_response,
     planned_responses,
@@ -235,7 +236,7 @@ def open_queries(
     """
     queries: dict[Digest, OpenQuery] = {}
     chosen: set[Digest] = set()
-    for pairing, match in matches(tournament, prompts, judge):
+    for pairing, match in known_matches(tournament, prompts, judge):
         is_chosen = only is None or only(pairing)
         if (
             match is None
