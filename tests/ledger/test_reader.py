@@ -118,6 +118,7 @@ def test_reading_may_stop_anywhere_and_go_on_from_there(
         assert [each for part in parts_of_one for each in part] == list(ledger.read(stream=STREAM))
 
 
+@pytest.mark.no_cover
 @given(stops=st.lists(st.integers(0, 2_100), max_size=3))
 def test_pages_and_stops_need_not_meet(long_ledger: Ledger, stops: list[int]) -> None:
     """Long ledgers are read page by page, wherever the last reading stopped."""
@@ -181,6 +182,7 @@ def test_events_of_some_types_are_found_as_by_reading_all(history: list[Event], 
             assert found == [*ledger.read(after=0, until=until, types=types)]
 
 
+@pytest.mark.no_cover
 def test_a_long_stream_is_read_page_by_page_in_order() -> None:
     """Between events of others, and from any position to any other."""
     with of_two_pages() as ledger:
@@ -194,6 +196,7 @@ def test_a_long_stream_is_read_page_by_page_in_order() -> None:
         assert [each.position for each in some] == [*range(6, 2_101)]
 
 
+@pytest.mark.no_cover
 def test_few_events_are_found_among_many_of_all_streams() -> None:
     """A report looks for evaluations in every ledger, and most have none."""
     with Ledger.in_memory() as alone, of_two_pages() as beside:

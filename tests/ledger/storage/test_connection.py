@@ -383,6 +383,7 @@ def test_a_creator_waits_for_the_one_who_came_first(path: Path) -> None:
     assert position == 1
 
 
+@pytest.mark.no_cover
 def test_many_creators_at_once_make_one_ledger(path: Path) -> None:
     """SQLite refuses the switch to WAL at once, without waiting, when two make it together."""
     n_writers = 8

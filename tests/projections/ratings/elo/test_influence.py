@@ -66,6 +66,7 @@ def test_prompts_on_which_all_tied_count() -> None:
     assert (beside > 1.0).all()
 
 
+@pytest.mark.no_cover
 def test_battles_of_one_prompt_are_no_further_evidence() -> None:
     """Told four times each, they are the same prompts: only new ones make ratings surer."""
     [once] = draw_tournaments(1, n_prompts=60)

@@ -160,6 +160,7 @@ def test_what_the_verdicts_do_not_determine_has_a_reason(score: float) -> None:
         assert figure.reason.endswith("do not determine it")
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("name", "family"),
     [

@@ -28,6 +28,7 @@ def test_a_circle_is_not_explained() -> None:
     assert found.p < 0.01
 
 
+@pytest.mark.no_cover
 def test_strengths_explain_what_they_made() -> None:
     """At 5 % about one in twenty is rejected: of 60 at most 8, and not none of 60 at 20 %."""
     p = np.array([found.p for seed in range(60) if (found := transitivity(first_orders(seed)))])
