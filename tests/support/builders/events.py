@@ -1,7 +1,7 @@
 """Builders of events: a test states what it is about, and these fill in the rest."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TypeVar
 
 import msgspec
@@ -26,7 +26,7 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import Value
 from ledger.identity import Digest, JudgeId, StreamId, digest_of
-from ledger.recorded import Receipt, Recorded
+from ledger.recorded import Receipt, Recorded, microseconds
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
@@ -186,9 +186,13 @@ def verdict(query_key: Digest, said: Verdict = "A", *, by: str = "reference") ->
 
 def recorded(events: Iterable[Event], *, stream: StreamId = STREAM) -> tuple[Recorded, ...]:
     """Return events as a real ledger in memory records them, a second apart."""
-    ticks = iter(range(10**9))
-    with Ledger.in_memory(now=lambda: NOON + timedelta(seconds=next(ticks))) as ledger:
-        return tuple(ledger.append(stream, [event])[0].recorded for event in events)
+    with Ledger.in_memory(now=lambda: NOON) as ledger:
+        receipts = ledger.append(stream, [*events])
+    began = microseconds(NOON)
+    return tuple(
+        each._replace(recorded_us=began + 1_000_000 * (each.position - 1))
+        for each in placed(receipts)
+    )
 
 
 def known(*events: Event, stream: StreamId = STREAM) -> Tournament:
