@@ -27,7 +27,7 @@ from ledger.events.responses import ResponseGenerated
 from ledger.events.values import Value
 from ledger.identity import Digest, JudgeId, StreamId, digest_of
 from ledger.recorded import Receipt, Recorded, microseconds
-from ledger.store import Ledger
+from ledger.storage.writer import draft
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import planned_response
@@ -185,14 +185,17 @@ def verdict(query_key: Digest, said: Verdict = "A", *, by: str = "reference") ->
 
 
 def recorded(events: Iterable[Event], *, stream: StreamId = STREAM) -> tuple[Recorded, ...]:
-    """Return events as a real ledger in memory records them, a second apart."""
-    with Ledger.in_memory(now=lambda: NOON) as ledger:
-        receipts = ledger.append(stream, [*events])
-    began = microseconds(NOON)
-    return tuple(
-        each._replace(recorded_us=began + 1_000_000 * (each.position - 1))
-        for each in placed(receipts)
-    )
+    """Return events as a ledger records them, a second apart, and each fact once."""
+    facts = dict[bytes, tuple[bytes, Recorded]]()
+    found = list[Recorded]()
+    for event in events:
+        drafted, place = draft(stream, event), len(facts) + 1
+        when = microseconds(NOON) + 1_000_000 * (place - 1)
+        placed = Recorded(place, stream, place, when, place.to_bytes(32), event)
+        data, fact = facts.setdefault(drafted.key, (drafted.data, placed))
+        assert data == drafted.data, "two events of one key"
+        found.append(fact)
+    return tuple(found)
 
 
 def known(*events: Event, stream: StreamId = STREAM) -> Tournament:
