@@ -53,7 +53,7 @@ def drawn(lead: float, *, n_prompts: int, n: int = 1) -> Iterator[Battles]:
 @pytest.mark.parametrize(
     ("lead", "n_prompts", "policy", "verdict"),
     [
-        (0.0, 2_000, "not-worse", "not worse"),
+        (0.0, 1_500, "not-worse", "not worse"),
         (1.0, 300, "better", "better"),
         (0.0, 100, "better", "not enough"),
         (-1.0, 300, "not-worse", "worse"),
