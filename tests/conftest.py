@@ -13,16 +13,20 @@ from typing import Final
 
 import httpx2
 import pytest
+from coverage import Coverage
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from ledger.store import Ledger
 from tests.providers.loopback import TOO_LATE
+from tests.support import spared_pandas  # noqa: F401  # a worker makes ledgers, and few frames
 from tests.support.builders.events import NOON
 from tests.support.command_line.warm import share_stove
 
 _IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # nothing of a test need outlast a power cut
 
 _MUCH: Final = 20_000  # objects: looking every 700 for garbage takes a tenth of the time
+
+_TRACED: Final = pytest.StashKey[Coverage]()  # only where coverage is measured
 
 _ROOM: Final = 4 << 30  # bytes: a container may have a few MB only
 
@@ -56,11 +60,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("no_cover")
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Look for garbage among what tests make, and no longer in modules and their tests."""
     gc.freeze()
     gc.set_threshold(_MUCH)
     gc.enable()
+    if traced := Coverage.current():
+        traced.stop()
+        session.config.stash[_TRACED] = traced
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Trace what a test does, and neither pytest nor fixtures: that takes as long as the test."""
+    traced = item.config.stash.get(_TRACED, None)
+    if traced is None:
+        return (yield)
+    traced.start()
+    try:
+        return (yield)
+    finally:
+        traced.stop()
 
 
 @pytest.fixture

@@ -46,6 +46,7 @@ class FileLock(AbstractContextManager[None]):
         self._path = path
         self._file = _opened(path)
         self._on_wait = on_wait
+        self.patience_s = PATIENCE_S
 
     def close(self) -> None:
         """Close the file."""
@@ -72,7 +73,7 @@ class FileLock(AbstractContextManager[None]):
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            telling = Timer(PATIENCE_S, lambda: self._on_wait(self._holder()))
+            telling = Timer(self.patience_s, lambda: self._on_wait(self._holder()))
             telling.daemon = True
             telling.start()
             try:

@@ -110,6 +110,7 @@ def test_an_export_is_plain_json_whose_last_line_names_it(
     }
 
 
+@pytest.mark.no_cover
 def test_a_file_that_was_cut_anywhere_is_refused(lines: list[bytes]) -> None:
     """Disks fill up and downloads break off; only the very last line break may be missing."""
     content = b"".join(lines)
@@ -280,6 +281,7 @@ def test_a_name_that_is_taken_meanwhile_is_not_written_over(filed: Path, to: Pat
     assert to.is_symlink()
 
 
+@pytest.mark.no_cover
 def test_a_backup_is_taken_while_another_writes(path: Path, to: Path) -> None:
     """Nobody stops a run of eight hours for a backup; what it holds is a moment of the run."""
     with Ledger.open(path) as writer, ThreadPoolExecutor(1) as pool:

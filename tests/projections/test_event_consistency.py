@@ -203,6 +203,7 @@ MORE = plan(n_items=3, number=2)
 THIRD = observed(MORE, [answer()], start=2)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("claimed", [(3, 0), (2, 1), (1, 2)])
 def test_a_tournament_that_goes_on_after_a_merge_may_count_what_others_observed(
     claimed: tuple[int, int],
@@ -217,6 +218,7 @@ def test_a_tournament_that_goes_on_after_a_merge_may_count_what_others_observed(
     assert not evaluation_faults([*ours, *theirs, *on])
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("claimed", [(0, 3), (4, 0), (3, 1), (1, 1)])
 def test_what_it_never_can_have_known_is_a_fault_after_a_merge(claimed: tuple[int, int]) -> None:
     """Less than it observed itself, more than all did, or another number of samples."""

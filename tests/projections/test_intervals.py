@@ -26,6 +26,7 @@ from projections.intervals import (
 )
 from projections.ratings.bradley_terry.uncertainty import percentiles
 from tests.support.builders.events import key
+from tests.support.published_bits import published
 
 SCALES: tuple[Scale, ...] = ("plain", "share", "exponential")
 SHARES = st.lists(st.floats(min_value=0, max_value=1), min_size=2, max_size=12)
@@ -274,27 +275,6 @@ def test_a_bound_is_as_far_from_the_share_as_chance_goes(drawn: tuple[int, float
         assert abs(share - bound) == pytest.approx(reach, abs=1e-7)
 
 
-PUBLISHED = """
-import numpy as np
-from ledger.events.ratings import EloParameters
-from projections.intervals import RatioTerms, estimate_ratio
-from projections.ratings.elo.rate import rate
-from projections.ratings.elo.uncertainty import bootstrap, uncertainty
-from tests.support.builders.battles import Battle, in_columns
-rng = np.random.default_rng(1)
-for scale in ("share", "plain", "exponential"):
-    for _ in range(20):
-        print(estimate_ratio(RatioTerms(rng.random(90), np.ones(90)), [*range(30)] * 3, scale))
-scores = [(n * 7 % 3) / 2 for n in range(400)]
-battles = in_columns(
-    Battle(f"e{n % 5}", f"e{n % 7 + 5}", score, n // 4) for n, score in enumerate(scores)
-)
-elo = EloParameters(permutations=20, bootstraps=20)
-rated = rate(battles, elo, [elo.k, 32.0])
-print(rated[32.0].traces.tobytes().hex())
-print(uncertainty(battles, rated[elo.k], elo, most_resampled=0).standard_error.tobytes().hex())
-print(bootstrap(battles, elo, k=32.0).standard_error.tobytes().hex())
-"""
 OLD_PROCESSOR = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
     "OPENBLAS_CORETYPE": "Nehalem",
@@ -304,19 +284,18 @@ OLD_PROCESSOR = {
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="these names are of x86 processors")
 def test_another_processor_finds_the_same_bits() -> None:
     """What one published is replayed on another; their exponentials and products differ."""
-    here, there = (
-        subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", PUBLISHED],
-            env=environment,
-            capture_output=True,
-            check=True,
-        ).stdout
-        for environment in (os.environ, os.environ | OLD_PROCESSOR)
-    )
+    there = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.support.published_bits"],
+        env=os.environ | OLD_PROCESSOR,
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+    here = "\n".join([*published(), ""])
 
     assert here == there
-    assert here.count(b"Estimate(") == 60
-    assert here.count(b"\n") == 60 + 3
+    assert here.count("Estimate(") == 60
+    assert here.count("\n") == 60 + 3
 
 
 def test_a_jackknife_of_a_mean_is_its_usual_interval() -> None:

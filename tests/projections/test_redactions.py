@@ -247,6 +247,7 @@ def test_a_repeat_is_not_taken_for_the_query_that_counts() -> None:
     assert [each.status for each in settled(state)] == before
 
 
+@pytest.mark.no_cover
 def test_of_two_queries_about_a_redacted_pair_the_newest_counts() -> None:
     """The judge of today was asked last: its settings changed, and its name did not."""
     events = once(*answered(cup(4)))
@@ -279,6 +280,7 @@ def test_verdicts_are_settled_as_outcomes_are(judging: str) -> None:
     assert [each.status for each in found] == [each.status for each in settled(whole)]
 
 
+@pytest.mark.no_cover
 def test_twins_share_a_query_whose_answer_is_redacted() -> None:
     """It names the pair of one of them, and is about the texts of both."""
     opening = opened(
@@ -314,6 +316,7 @@ def test_a_missing_partner_keeps_a_pair_pending() -> None:
     assert [each.status for each in settled(state)] == ["redacted", "pending", "pending"]
 
 
+@pytest.mark.no_cover
 def test_an_outcome_of_other_responses_is_not_taken() -> None:
     """An entrant's label may have stood for other weights: then the names are the same."""
     events = asked(history(cup(1), "a", "b", "tie"))
@@ -347,6 +350,7 @@ def test_another_tournaments_text_serves_if_ours_is_intact() -> None:
     assert [each.match is None for each in settled(state)] == [False] * 3
 
 
+@pytest.mark.no_cover
 def test_folding_may_stop_and_resume() -> None:
     """As for every projection."""
     events = redacted(WORLD, *of_type(WORLD, "ResponseGenerated")[:2])
@@ -358,6 +362,7 @@ def test_folding_may_stop_and_resume() -> None:
     assert known(*WORLD).redactions == NONE_REDACTED
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("parser", PARSERS)
 def test_no_parser_reads_a_verdict_in_a_redacted_reply(parser: str) -> None:
     """Under the rule on record the verdict stays; read again, the reply says nothing."""
@@ -406,6 +411,7 @@ def test_a_failed_response_is_still_failed() -> None:
     assert state.redactions.positions == (len(opening) + 1,)
 
 
+@pytest.mark.no_cover
 def test_what_was_spent_stays() -> None:
     """A cap must not be lifted by a redaction."""
     match, *_ = matches_of(known(*WORLD))

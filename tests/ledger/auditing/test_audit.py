@@ -137,6 +137,7 @@ def faults_of(path: Path) -> list[tuple[int, str]]:
         return [(fault.position, fault.why) for fault in audit(ledger)]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("statement", "expected"), TAMPERED.values(), ids=TAMPERED)
 def test_each_kind_of_tampering_is_found_where_it_is(
     filed: Path, statement: str, expected: list[tuple[int, str]]

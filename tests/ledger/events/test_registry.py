@@ -181,6 +181,7 @@ def test_a_whole_number_for_a_fraction_is_stored_as_a_fraction() -> None:
     assert given == EVENTS.encode(published(k=16.0))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("path", STORED, ids=attrgetter("name"))
 def test_a_stored_event_is_read_and_written_back_unchanged(path: Path) -> None:
     """A field renamed or reordered would make old ledgers unreadable, or refuse a retry.

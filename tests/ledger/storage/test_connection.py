@@ -18,6 +18,7 @@ import pytest
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
 from ledger.storage import connection, schema
 from ledger.storage.connection import (
+    _empty_ledger,
     connect_for_writing,
     immediate_transaction,
     open_for_reading,
@@ -383,6 +384,7 @@ def test_a_creator_waits_for_the_one_who_came_first(path: Path) -> None:
     assert position == 1
 
 
+@pytest.mark.no_cover
 def test_many_creators_at_once_make_one_ledger(path: Path) -> None:
     """SQLite refuses the switch to WAL at once, without waiting, when two make it together."""
     n_writers = 8
@@ -444,3 +446,23 @@ def test_what_else_keeps_a_reader_out_is_told(filed: Path, monkeypatch: pytest.M
 
     with pytest.raises(CannotRead, match="disk I/O error"):
         Ledger.read_only(filed)
+
+
+def test_a_ledger_in_memory_is_made_as_a_file_is(path: Path) -> None:
+    """It is copied from one that is made once, and nothing looks at it again."""
+    _empty_ledger.cache_clear()
+
+    with Ledger.in_memory() as rehearsal, Ledger.open(path) as filed:
+        made, of_file = (
+            [
+                each.connection.execute(query).fetchall()
+                for query in (
+                    "SELECT type, name, sql FROM sqlite_schema ORDER BY name",
+                    *(f"PRAGMA {name}" for name in ("application_id", "user_version")),
+                    *(pragma.partition(" = ")[0] for pragma in schema.EVERY_CONNECTION),
+                )
+            ]
+            for each in (rehearsal, filed)
+        )
+
+    assert made == of_file

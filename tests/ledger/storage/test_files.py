@@ -10,7 +10,11 @@ import pytest
 
 from ledger.errors import CannotWrite, FolderTaken
 from ledger.storage.files import cannot_write, write_files, write_whole
-from tests.support.builders.commands import PowerCut
+
+
+class PowerCut(Exception):
+    """The process ends where nobody expected it to."""
+
 
 FILES = {"manifest.json": b"{}", "verdicts/factuality.jsonl": b"\x00\n"}
 

@@ -60,6 +60,7 @@ def held(path: Path) -> Iterator[Ledger]:
         yield ledger
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("size", [0, 1_500, 40_000], ids=["a row", "a page", "several pages"])
 @pytest.mark.parametrize("is_in_log", [True, False], ids=["in the log", "in the file"])
 def test_no_file_of_the_ledger_holds_a_byte_of_it(path: Path, size: int, is_in_log: bool) -> None:

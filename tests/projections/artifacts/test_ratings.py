@@ -62,6 +62,7 @@ def test_nobody_is_in_the_results_before_a_decision() -> None:
     assert fields["n_decisive_matches"] == {"factuality": 0}
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("fates", "names"), [(FATES, ["amy", "kim", "zoe"]), (["a"], ["amy", "zoe"]), ([], [])]
 )

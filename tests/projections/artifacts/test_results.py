@@ -100,6 +100,7 @@ def test_a_run_of_an_earlier_version_is_rated_as_it_was() -> None:
     assert row.startswith(b"factuality,base,poe,1,1,0,1,0,0.5")
 
 
+@pytest.mark.no_cover
 def test_the_exported_battles_give_the_same_ratings_again() -> None:
     """Whoever rates the file has each verdict, one in one order only with half the weight."""
     ways: list[Said] = [A, B, TIE, SLOT_A, ("A", "TIE"), ("TIE", "A"), B, A]

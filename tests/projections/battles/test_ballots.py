@@ -55,6 +55,7 @@ def test_two_identical_responses_are_no_pair_to_vote_on() -> None:
     assert ballot.pairing.prompt.prompt_id == "p2"
 
 
+@pytest.mark.no_cover
 def test_either_side_is_as_likely() -> None:
     """Else who prefers a side would prefer an entrant."""
     ballots = ballots_of(known(*history(cup(20))), sample())

@@ -125,6 +125,7 @@ def test_people_who_differ_from_the_judge_turn_the_temperature_round() -> None:
     assert calibrated([1.0] * 4 + [0.0] * 8, [1.0] * 12).value == pytest.approx(-log(2))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("n", [10, 10_000])
 def test_one_pair_against_all_others_is_enough(n: int) -> None:
     """Where the likelihood is nearly flat, far out, a careless climb would leap or stop."""

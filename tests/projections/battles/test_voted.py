@@ -179,7 +179,7 @@ def false_alarms(n: int) -> float:
 @pytest.mark.no_cover
 def test_a_random_sample_is_seldom_called_none() -> None:
     """Whoever voted on what was drawn would learn to overlook the warning."""
-    assert false_alarms(4) == 0
+    assert false_alarms(2) == 0
 
 
 @pytest.mark.nightly
@@ -188,13 +188,13 @@ def test_five_percent_of_random_samples_are_called_none() -> None:
     assert false_alarms(600) == pytest.approx(0.05, abs=0.027)
 
 
+@pytest.mark.no_cover
 def test_a_judge_asked_on_random_prompts_is_compared_prompt_by_prompt() -> None:
     """All pairs of a prompt go together, even if one of them failed; that is no choice of pairs."""
-    for seed in range(2):
-        drawn = Judged(seed)
-        chosen = np.flatnonzero(np.isin(drawn.prompt, drawn.rng.choice(N_PROMPTS, 20, False)))
-        assert sampling_of(drawn.voted_on(chosen[1:]), by_prompt=True).doubts == ()
-        assert "prompts" in sampling_of(drawn.voted_on(chosen)).doubts
+    drawn = Judged(0)
+    chosen = np.flatnonzero(np.isin(drawn.prompt, drawn.rng.choice(N_PROMPTS, 20, False)))
+    assert sampling_of(drawn.voted_on(chosen[1:]), by_prompt=True).doubts == ()
+    assert "prompts" in sampling_of(drawn.voted_on(chosen)).doubts
 
     assert sampling_of(drawn.voted_on(np.arange(len(drawn.prompt))), by_prompt=True).doubts == ()
     first = sampling_of(drawn.voted_on(first_prompts(drawn)), by_prompt=True)
@@ -242,17 +242,16 @@ def sampled(voted: VotedBattles) -> VoteSampling:
 def test_a_planted_choice_is_noticed_and_named(design: object, doubt: str) -> None:
     """A judge's bias there says nothing of its bias elsewhere."""
     assert callable(design)
-    for seed in range(2):
-        drawn = Judged(seed)
+    drawn = Judged(0)
 
-        assert doubt in sampling_of(drawn.voted_on(design(drawn))).doubts
+    assert doubt in sampling_of(drawn.voted_on(design(drawn))).doubts
 
 
 @pytest.mark.no_cover
 def test_what_is_told_of_a_choice_is_its_numbers() -> None:
     """Whoever reads the warning looks for where votes are missing."""
     drawn = Judged(1)
-    early, pair = (sampled(drawn.voted_on(each(drawn))) for each in (first_prompts, one_pair))
+    early, pair = (sampling_of(drawn.voted_on(each(drawn))) for each in (first_prompts, one_pair))
 
     assert (early.n_voted, early.n_prompts) == (60, 60)
     assert early.prompts == (*range(1, 11),)
@@ -295,4 +294,4 @@ def test_both_orders_of_a_pair_are_one_that_was_drawn() -> None:
         once.n_unmatched,
     )
 
-    assert sampled(twice) == sampled(once)
+    assert sampling_of(twice) == sampling_of(once)

@@ -21,7 +21,7 @@ from projections.ratings.boundaries import (
 from tests.support.builders.looks import FOUR_LOOKS
 
 NORMAL = NormalDist()
-N_DRAWS = 300_000
+N_DRAWS = 150_000
 
 
 def of_equals(n: int) -> Contrasts:
@@ -40,7 +40,7 @@ def each_side(alpha: float) -> Spending:
 
 def integrated(shares: Sequence[float], spend: Callable[[float], float]) -> list[float]:
     """Return the critical values of one |z|: its density is added up on a grid, look by look."""
-    grid = np.linspace(-5, 5, 2001)
+    grid = np.linspace(-5, 5, 801)
     width = grid[1] - grid[0]
     density, critical, before = np.where(grid == 0, 1 / width, 0.0), list[float](), 0.0
     for share in shares:

@@ -53,7 +53,7 @@ def drawn(lead: float, *, n_prompts: int, n: int = 1) -> Iterator[Battles]:
 @pytest.mark.parametrize(
     ("lead", "n_prompts", "policy", "verdict"),
     [
-        (0.0, 2_000, "not-worse", "not worse"),
+        (0.0, 1_500, "not-worse", "not worse"),
         (1.0, 300, "better", "better"),
         (0.0, 100, "better", "not enough"),
         (-1.0, 300, "not-worse", "worse"),
@@ -82,6 +82,7 @@ def test_a_candidate_that_is_worse_by_less_than_the_margin_passes() -> None:
     assert row.high < 0
 
 
+@pytest.mark.no_cover
 def test_a_look_takes_off_what_the_slot_gave_by_then() -> None:
     """Prompts that are judged later change no verdict, where pairs are asked in one order, too."""
     (battles,) = drawn(-1.0, n_prompts=300)
@@ -108,6 +109,7 @@ def test_a_wider_margin_never_stops_a_candidate(margin: float, more: float) -> N
     assert (wide.n_more_prompts or 0) <= (narrow.n_more_prompts or 10**9)
 
 
+@pytest.mark.no_cover
 def test_the_first_look_that_decides_stands() -> None:
     """However many more prompts are judged by then, and whatever they say."""
     (battles,) = drawn(2.0, n_prompts=200)
@@ -269,6 +271,7 @@ def test_pairs_that_failed_are_told() -> None:
     assert str(won.why).endswith("; 2 of 8 pairs of the two failed, and count for neither")
 
 
+@pytest.mark.no_cover
 def test_what_more_prompts_would_cost_is_what_those_so_far_did() -> None:
     """Two verdicts a prompt, of a thousand tokens each; and nobody guesses an unknown price."""
     fates: list[Outcome] = ["a", "b", "tie", "inconsistent"] * 2

@@ -218,6 +218,7 @@ def half() -> tuple[Event, ...]:
     return tuple(judged(cup(), ZOE_WINS))
 
 
+@pytest.mark.no_cover
 def test_a_look_says_what_it_saw_and_decided() -> None:
     """The pairs of today's configurations, the better one first, and the wave's prompts."""
     state = after(*half())
@@ -371,6 +372,7 @@ def test_equals_are_rarely_called_different(
     assert least - 0.01 <= share <= 0.06
 
 
+@pytest.mark.no_cover
 def test_what_looks_will_ask_is_forecast_from_a_pilot() -> None:
     """Nine of ten intervals are to hold; the long run is in `data/coverage.md`."""
     assert forecast_dollars(4, 200, 3).holds >= 2 / 3

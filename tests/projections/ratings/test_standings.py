@@ -81,6 +81,7 @@ def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:
     assert {row.rating for row in standing.rows} == {1400.0}
 
 
+@pytest.mark.no_cover
 def test_an_interval_is_about_the_rating() -> None:
     """It stands in the row of the entrant that it is about, and only if it was asked for."""
     lost, won, first = list[Fate](["b"]), list[Fate](["a", "b", "b"]), list[Fate](["b", "a", "a"])
@@ -118,6 +119,7 @@ def test_prompts_whose_pairs_all_tied_are_drawn_too() -> None:
     assert few.bootstrap.n_prompts == 20
 
 
+@pytest.mark.no_cover
 def test_above_a_fifth_of_ties_both_ratings_are_given() -> None:
     """It then matters much what a tie counts; a fifth itself is not above it."""
     many: list[Fate] = ["a", "b", "a", "tie", "tie"]
@@ -242,6 +244,7 @@ def duel(*fates: Fate, rule: Rule = RECORDED) -> WinRateRow:
     return row
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("fates", "rate"),
     [
@@ -263,6 +266,7 @@ def test_the_interval_of_wins_alone_is_wilsons() -> None:
     assert interval(duel("a", "a", "a", "b")) == pytest.approx(wilson(0.75, 4))
 
 
+@pytest.mark.no_cover
 def test_ties_vary_less_than_wins() -> None:
     """Of scores 1 and 1/2 the variance is 1/16, where wins have 3/16: six are as 18 trials."""
     expected = wilson(0.75, 18, z=2.570582)  # Student's t of 5 degrees of freedom
@@ -341,6 +345,7 @@ def test_opposite_winners_are_half_a_win_for_each() -> None:
     assert found.win_rate == (1 + 1 + 0.5 + 0.5) / 4
 
 
+@pytest.mark.no_cover
 def test_prompts_of_one_text_are_one_piece_of_evidence() -> None:
     """Five texts under fifteen ids have no interval, as five prompts have none."""
     texts = [f"Question {n % 5}?" for n in range(15)]

@@ -99,6 +99,7 @@ def test_one_judge_agrees_with_nobody() -> None:
     assert fleiss(["a", "b"]) == Agreement(None, None, None, 2)
 
 
+@pytest.mark.nightly  # which takes a second to load; by day, published numbers are found
 @given(ratings=RATINGS)
 def test_cohens_kappa_is_that_of_scikit_learn(ratings: list[tuple[str, str]]) -> None:
     """Whoever computes it from the exported outcomes must find the number of the table."""

@@ -77,6 +77,7 @@ def test_a_larger_number_asks_all_that_a_smaller_one_does(
     assert longer[:-1] == few
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("n", "most"), [(4, 0.6), (8, 0.4), (12, 0.3)])
 def test_a_further_entrant_takes_the_place_of_few_others(n: int, most: float) -> None:
     """It needs 2 of n + 1 games; drawn anew, nearly all pairs of 12 entrants would be others."""

@@ -77,6 +77,7 @@ def test_an_order_stays_as_it_is_drawn() -> None:
     )
 
 
+@pytest.mark.no_cover
 def test_each_pair_has_either_order_on_about_half_of_the_prompts() -> None:
     """To within 4 standard deviations of a coin, and a tenth in both; so has each entrant."""
     first = asked_first(tournament(n_prompts=N_PROMPTS))

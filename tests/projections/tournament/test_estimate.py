@@ -132,6 +132,7 @@ def test_each_dimension_has_its_own_measure() -> None:
     assert [tokens.expected(each)[:2] for each in (factual, useful)] == [(1000, 100), (3000, 900)]
 
 
+@pytest.mark.no_cover
 def test_a_dimension_without_replies_takes_the_measure_of_the_others() -> None:
     """A rubric that was added after the pilot is estimated too."""
     tokens = after_replies(Usage(n_input=100, n_output=120, n_cache_read=900))

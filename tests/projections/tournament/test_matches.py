@@ -107,6 +107,7 @@ def place(pairing: Pairing) -> tuple[str, str, str, str]:
     )
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("sizes", "n_pairs"), [(SHIPPED_KINDS, (558, 858, 858)), (PILOT, (192, 300, 300))]
 )

@@ -116,6 +116,7 @@ def test_a_request_asks_about_all_dimensions_that_a_prompt_can_be_judged_on() ->
     assert BOTH.digest == APART.digest
 
 
+@pytest.mark.no_cover
 def test_each_dimension_has_its_own_part_of_the_reply() -> None:
     """And the tokens are shared, to the last one."""
     events = after_first({"facts": "A", "style": "TIE"})
@@ -141,6 +142,7 @@ def test_each_dimension_has_its_own_part_of_the_reply() -> None:
     assert told(state, said(asked_in(known(*world()))[0], {"facts": "B", "style": "B"})) == ()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "text",
     [
@@ -318,6 +320,7 @@ def responses_in(events: tuple[Event, ...]) -> list[Event]:
     return [each for each in events if type(each).__name__ == "ResponseGenerated"]
 
 
+@pytest.mark.no_cover
 def test_a_changed_rubric_asks_all_dimensions_again() -> None:
     """They stand in one request; so does what else a prompt has."""
     before = after_first({"facts": "A", "style": "B"})

@@ -1,5 +1,7 @@
 """Why queries are asked again: which words changed since they were asked."""
 
+import pytest
+
 from ledger.events.registration import Instructions, Prompt, Rubric
 from ledger.events.registry import Event
 from projections.tournament.remaining import (
@@ -162,6 +164,7 @@ def reopened(*prompts: Prompt, number: int = 2) -> tuple[Event, ...]:
     return opened(prompts=prompts, rubrics=[FACTS, STYLE], told=OLD, opening=number)
 
 
+@pytest.mark.no_cover
 def test_prompts_whose_gold_answer_was_corrected_are_named() -> None:
     """Their answers stand, and only their queries are asked again."""
     corrected = prompt("p2", gold="ibuprofen")

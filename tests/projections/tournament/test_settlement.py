@@ -185,6 +185,7 @@ def test_every_planned_pairing_is_accounted_for(events: list[Event]) -> None:
         assert {each.pairing.rubric.dimension for each in group} <= {dimension}
 
 
+@pytest.mark.no_cover
 def test_verdicts_settle_a_pair_before_it_is_reconciled() -> None:
     """In the middle of judging it is as it will be at the end."""
     events = history(cup(), "a", "b", "tie", "inconsistent", "refused")
@@ -206,6 +207,7 @@ def test_verdicts_settle_a_pair_before_it_is_reconciled() -> None:
     assert after == before == settled(known(*events))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("said", [("a",), ("a", "a"), ("tie",)])
 def test_how_a_pair_is_inconsistent_takes_two_verdicts(said: tuple[Outcome, ...]) -> None:
     """One of them may be redacted or of another ledger."""

@@ -102,6 +102,7 @@ def test_a_battle_shows_the_orders_that_are_asked() -> None:
         assert {each.status for each in shown.orders} == {"answered"}
 
 
+@pytest.mark.no_cover
 def test_a_run_holds_the_replies_in_the_orders_that_were_asked() -> None:
     """One reply, or two, each with who was shown first."""
     opening = opened(

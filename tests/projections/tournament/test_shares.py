@@ -133,6 +133,7 @@ def test_a_share_can_be_left_out_of_account() -> None:
     assert without_shares(Tournament(tournament.stream)) == Tournament(tournament.stream)
 
 
+@pytest.mark.no_cover
 def test_a_majority_is_planned_where_two_judges_are_asked() -> None:
     """Elsewhere there is one verdict, which is no majority, and none to wait for."""
     third = (CHEAP, judge("third", model="c"), STRONG)
@@ -148,6 +149,7 @@ def test_a_majority_is_planned_where_two_judges_are_asked() -> None:
     assert {each.prompt_id for each in of_three} == everything(three)
 
 
+@pytest.mark.no_cover
 def test_judges_are_compared_on_the_prompts_that_both_are_asked_on() -> None:
     """A verdict that was given elsewhere, under a larger share, does not count."""
     events = answered(cascade(0.4, questions(20)))

@@ -100,6 +100,7 @@ def test_a_day_is_a_day_in_utc() -> None:
     assert sorted(key.day for key in spend.bills) == [date(2026, 4, 27), date(2026, 4, 28)]
 
 
+@pytest.mark.no_cover
 def test_replies_whose_tokens_nobody_tells_count_at_their_worst() -> None:
     """A server without usage does not judge for nothing; its price may be unknown as well."""
     opening = world()
@@ -137,6 +138,7 @@ def test_what_was_paid_for_no_verdict_is_known_apart() -> None:
     assert bill.failed_usd == pytest.approx(2 * WRITTEN_USD)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("usage", "saved_millionths"),
     [

@@ -295,6 +295,7 @@ def test_another_tournaments_answers_are_not_bought_again() -> None:
     assert {match.forward.query_key, match.swapped.query_key} == set(tournament.verdicts)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("theirs_come_first", [False, True])
 def test_what_a_tournament_was_answered_itself_outlives_a_merge(*, theirs_come_first: bool) -> None:
     """Sampled elsewhere, texts differ; with theirs in our place all would be asked anew."""

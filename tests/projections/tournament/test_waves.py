@@ -91,6 +91,7 @@ def test_waves_are_equal_parts_of_the_bank(n_prompts: int, n_looks: int, n_sampl
         assert {*Counter(name.split("#")[0] for name in wave).values()} == {n_samples}
 
 
+@pytest.mark.no_cover
 def test_each_wave_has_its_share_of_every_source() -> None:
     """Of three sources, on four looks, each wave has a quarter of each, give or take one."""
     prompts = bank(60, sources=("recall", "recall", "vignette", "recall", "code", "vignette"))
@@ -101,6 +102,7 @@ def test_each_wave_has_its_share_of_every_source() -> None:
         assert all(abs(here[source] - n / 4) <= 1 for source, n in in_all.items())
 
 
+@pytest.mark.no_cover
 def test_the_pilot_is_judged_first() -> None:
     """Its verdicts may be there already: of each source its prompts come before the others."""
     prompts = bank(40, sources=("recall", "vignette"))
@@ -115,6 +117,7 @@ def test_the_pilot_is_judged_first() -> None:
     assert {*found[0]} <= pilot <= {*found[0], *found[1]}
 
 
+@pytest.mark.no_cover
 def test_another_seed_draws_other_waves() -> None:
     """And the order of the bank has no say."""
     events, backwards = opening(bank(20)), opening(bank(20)[::-1])
@@ -150,6 +153,7 @@ def test_the_waves_to_come_are_those_that_are_judged() -> None:
     assert waves_to_come(after(*opening(bank(10), design={"looks": None}))) == []
 
 
+@pytest.mark.no_cover
 def test_more_looks_divide_what_is_left() -> None:
     """Eight instead of four, after two of them: the second half is looked at six times."""
     two = after_looks(opening(bank(24)), [], [])

@@ -362,6 +362,7 @@ def test_anything_else_is_no_verdict(reply: str) -> None:
     assert parse_bare_line(reply) is None
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("reply", UNMARKED)
 def test_a_verdict_is_read_however_it_is_marked(reply: str) -> None:
     """Each was paid for and is clear; the rule that read replies before could read none."""

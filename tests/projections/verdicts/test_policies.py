@@ -172,6 +172,7 @@ def test_the_account_of_concatenated_orders_says_that_it_counts_orders() -> None
     assert "counted" not in account.fields()
 
 
+@pytest.mark.no_cover
 def test_concatenated_orders_do_not_wait_for_one_another() -> None:
     """The other order may have failed: this one was paid for, and says something."""
     events = answered(opened())
@@ -184,6 +185,7 @@ def test_concatenated_orders_do_not_wait_for_one_another() -> None:
     assert statuses(failed, CONCATENATE) == ["refused", "a"]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("rule", [CONCATENATE, ABSTAIN, LENIENT])
 def test_a_missing_response_leaves_its_pairs_missing_under_every_rule(rule: Rule) -> None:
     """No rule makes an outcome of nothing."""
@@ -205,6 +207,7 @@ def identical(*events: Event) -> Tournament:
     return known(*opening, *same, *events)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("rule", [RECORDED, CONCATENATE, ABSTAIN, LENIENT])
 def test_identical_responses_that_were_not_asked_are_a_tie_under_every_rule(rule: Rule) -> None:
     """Nobody judged them, so no way to read verdicts can find anything else."""
@@ -241,6 +244,7 @@ def test_a_verdict_that_another_parser_cannot_read_is_unreadable() -> None:
     assert statuses(tournament, Rule(parser="json-verdict@1")) == ["unreadable"]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("reason", "by_final_line", "leniently"),
     [("truncated", "truncated", "a"), ("refused", "refused", "a"), ("unreadable", "a", "a")],
@@ -284,6 +288,7 @@ def test_a_jury_waits_while_a_judge_may_still_decide() -> None:
     assert found[:3] == ["a", "pending", "pending"]
 
 
+@pytest.mark.no_cover
 def test_a_jury_waits_for_no_judge_that_nobody_asked() -> None:
     """A panel holds the pilot's judge, too; where one alone was asked, another is to come."""
     everyone_asked = [A, B, SLOT_A, TIE, A, A]
@@ -313,6 +318,7 @@ def test_a_jury_waits_for_the_pilot_s_judge_on_the_pilot_only() -> None:
     assert whole == ["a", "a", "pending", "a", "inconsistent", "inconsistent"]
 
 
+@pytest.mark.no_cover
 def test_a_jury_waits_for_a_judge_that_died_beyond_the_pilot() -> None:
     """It is in the middle of the whole bank, and may decide what is left."""
     halfway = piloted([A, A, A, A, A, A], [A, B, B, A, B, B], [B, A, A, A])

@@ -1,7 +1,7 @@
 """Builders of events: a test states what it is about, and these fill in the rest."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TypeVar
 
 import msgspec
@@ -26,8 +26,8 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import Value
 from ledger.identity import Digest, JudgeId, StreamId, digest_of
-from ledger.recorded import Receipt, Recorded
-from ledger.store import Ledger
+from ledger.recorded import Receipt, Recorded, microseconds
+from ledger.storage.writer import draft
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import planned_response
@@ -185,10 +185,17 @@ def verdict(query_key: Digest, said: Verdict = "A", *, by: str = "reference") ->
 
 
 def recorded(events: Iterable[Event], *, stream: StreamId = STREAM) -> tuple[Recorded, ...]:
-    """Return events as a real ledger in memory records them, a second apart."""
-    ticks = iter(range(10**9))
-    with Ledger.in_memory(now=lambda: NOON + timedelta(seconds=next(ticks))) as ledger:
-        return tuple(ledger.append(stream, [event])[0].recorded for event in events)
+    """Return events as a ledger records them, a second apart, and each fact once."""
+    facts = dict[bytes, tuple[bytes, Recorded]]()
+    found = list[Recorded]()
+    for event in events:
+        drafted, place = draft(stream, event), len(facts) + 1
+        when = microseconds(NOON) + 1_000_000 * (place - 1)
+        placed = Recorded(place, stream, place, when, place.to_bytes(32), event)
+        data, fact = facts.setdefault(drafted.key, (drafted.data, placed))
+        assert data == drafted.data, "two events of one key"
+        found.append(fact)
+    return tuple(found)
 
 
 def known(*events: Event, stream: StreamId = STREAM) -> Tournament:

@@ -23,6 +23,7 @@ from ledger.events.judging import VerdictReceived
 from ledger.identity import StreamId
 from ledger.recorded import Receipt
 from ledger.store import Ledger, utc_now
+from tests.support import spared_pandas  # noqa: F401  # once for all forks that make a ledger
 from tests.support.builders.events import key, verdict
 
 LARGEST: Final = 20  # events in a batch

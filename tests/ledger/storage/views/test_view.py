@@ -20,7 +20,6 @@ from ledger.storage.views.view import LedgerView
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.spend import spend_of
-from tests.support.builders.commands import failed
 from tests.support.builders.evaluations import (
     answer,
     choice,
@@ -46,6 +45,7 @@ from tests.support.builders.scores import paid_score, put_answer, scored_plan, s
 from tests.support.builders.worlds import (
     answered,
     cup,
+    failure_of,
     history,
     matches_of,
     publication,
@@ -69,6 +69,7 @@ def told(ledger: Ledger, events: Iterable[Event], query: str) -> list[Row]:
     return rows(ledger, query)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
 def test_a_view_has_its_columns_and_none_of_an_empty_ledger_fails(
     ledger: Ledger, view: LedgerView
@@ -115,6 +116,7 @@ def test_a_response_is_whole_with_a_visible_character_for_nul(ledger: Ledger) ->
     assert row == {"text": text.replace("\0", "\ufffd"), "entrant": "base", "prompt": "p1"}
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("order", "said", "winner"),
     [(0, "A", "zoe"), (0, "B", "amy"), (1, "A", "amy"), (1, "B", "zoe"), (0, "TIE", None)],
@@ -253,7 +255,7 @@ def test_a_score_stands_under_each_sample_with_its_answer(ledger: Ledger) -> Non
     events: list[Event] = [
         planned,
         put_answer(key("q"), planned, 0, 1),
-        failed(key("q")),
+        failure_of(key("q")),
         put_answer(key("q"), planned, 0, 1, attempt=2),
         paid_score(key("q"), USED, OPUS),
         shared(key("q"), planned, 2),

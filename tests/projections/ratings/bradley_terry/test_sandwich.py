@@ -73,6 +73,7 @@ def test_it_is_that_of_the_textbook(unit: IntervalUnit, rows: list[Battle]) -> N
     assert found == pytest.approx(by_the_textbook(battles, unit, fit), rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.no_cover
 def test_many_prompts_of_many_entrants_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are added up in blocks, so that memory does not grow with them."""
     monkeypatch.setattr("projections.ratings.bradley_terry.sandwich._BLOCK", 20_000)

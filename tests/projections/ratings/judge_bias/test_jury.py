@@ -68,7 +68,7 @@ def test_skill_is_how_much_further_apart_a_judge_sees_entrants() -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_everybody_and_every_judge_took_what_is_expected(seed: int) -> None:
     """At the maximum: neither a bonus nor a skill could explain more."""
     pairs = judged(np.random.default_rng(seed), JURY, n_prompts=30)
@@ -101,10 +101,10 @@ def _strengths(pairs: JudgedPairs, skills: Floats, bonus: Floats) -> Floats:
 
 @pytest.mark.no_cover
 def test_planted_skills_and_bonuses_are_found() -> None:
-    """In seven of eight intervals at least."""
+    """In three of four intervals at least."""
     jurors = (Juror("owl", own=0.4), *JURY[1:])
     held = {"skill": 0, "bonus": 0}
-    for seed in range(8):
+    for seed in range(4):
         pairs = judged(np.random.default_rng(seed), jurors)
         fit = fit_jury(pairs, bonus_of_ann(pairs))
         assert fit is not None
@@ -113,7 +113,7 @@ def test_planted_skills_and_bonuses_are_found() -> None:
             assert found.high is not None
             held[name] += found.low <= true <= found.high
 
-    assert min(held.values()) >= 7
+    assert min(held.values()) >= 3
 
 
 def test_a_judge_that_guesses_has_no_skill() -> None:

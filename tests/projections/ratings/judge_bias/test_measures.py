@@ -84,6 +84,7 @@ def measures(tournament: Tournament, name: str) -> dict[str, BiasRow]:
     return {key[1]: figure for key, figure in figures(tournament).items() if key[0] == name}
 
 
+@pytest.mark.no_cover
 def test_a_single_judge_has_habits_and_no_skill() -> None:
     """And no self-preference, of which it is told why."""
     found = figures(held(drawn(1, A, B, SLOT_A, TIE)))
@@ -121,6 +122,7 @@ def test_a_jury_has_skills_and_who_did_not_judge_has_nothing() -> None:
     assert found["owl", "self-preference", None].value is None
 
 
+@pytest.mark.no_cover
 def test_length_is_told_for_a_response_that_is_twice_as_long() -> None:
     """Styles that never differ have a reason instead."""
     found = measures(held(drawn(3, A, B, A, TIE)), "opus")
@@ -134,6 +136,7 @@ def test_length_is_told_for_a_response_that_is_twice_as_long() -> None:
     assert found["headers"].reason == "the same in all pairs of responses"
 
 
+@pytest.mark.no_cover
 def test_the_largest_change_under_length_control_is_told() -> None:
     """It is that of `bt --control length`, with whose it is."""
     tournament = held(drawn(5, A, B, A, TIE))
@@ -156,6 +159,7 @@ def test_the_largest_change_under_length_control_is_told() -> None:
     assert found.n == 24
 
 
+@pytest.mark.no_cover
 def test_responses_that_are_all_as_long_have_no_length_to_control() -> None:
     """A figure of nothing would look like none needed."""
     found = measures(held(drawn(3, A, B, A, TIE), lengths=[1] * 24), "opus")
@@ -182,6 +186,7 @@ def test_who_cannot_be_compared_has_no_style() -> None:
         assert found[measure].reason == "no two entrants can be compared"
 
 
+@pytest.mark.no_cover
 def test_transitivity_is_told_with_its_chi_square() -> None:
     """Zoe beats amy, who beats kim, who beats zoe."""
     circle = held([A, B, A] * 8)

@@ -28,13 +28,14 @@ def test_a_circle_is_not_explained() -> None:
     assert found.p < 0.01
 
 
+@pytest.mark.no_cover
 def test_strengths_explain_what_they_made() -> None:
-    """At 5 % about one in twenty is rejected: of 60 at most 8, and not none of 60 at 20 %."""
-    p = np.array([found.p for seed in range(60) if (found := transitivity(first_orders(seed)))])
+    """At 5 % about one in twenty is rejected: of 20 at most 4, and not none of 20 at 20 %."""
+    p = np.array([found.p for seed in range(20) if (found := transitivity(first_orders(seed)))])
 
-    assert len(p) == 60
-    assert (p < 0.05).sum() <= 8
-    assert 4 <= (p < 0.2).sum() <= 22
+    assert len(p) == 20
+    assert (p < 0.05).sum() <= 4
+    assert 1 <= (p < 0.2).sum() <= 9
 
 
 def test_as_many_pairs_as_ratings_are_always_explained() -> None:
