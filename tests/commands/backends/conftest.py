@@ -55,7 +55,7 @@ def _imports_are_no_garbage() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _earlier_is_no_garbage(_imports_are_no_garbage: None) -> None:
     """Leave what was imported so far out of collections: each load has one, which walks it all."""
     gc.freeze()
