@@ -132,13 +132,21 @@ def _is_own(module: ModuleType, package: str) -> bool:
 def _neighbours(module: ModuleType) -> Iterator[ModuleType]:
     """Yield the modules in the folder of a module that it imports."""
     folder = _folder(module)
-    for node in ast.walk(ast.parse(_source(module))) if folder else ():
-        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+    near = (sys.modules.get(name) for name in (_imports(module) if folder else ()))
+    yield from (each for each in near if each and _folder(each) == folder)
+
+
+@cache
+def _imports(module: ModuleType) -> tuple[str, ...]:
+    """Return the names that a module may import: what it takes from a package may be a module."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(_source(module))):
+        if isinstance(node, ast.Import):
+            found += [each.name for each in node.names]
         if isinstance(node, ast.ImportFrom):
             place = resolve_name(f"{'.' * node.level}{node.module or ''}", module.__package__)
-            names = [place, *(f"{place}.{each.name}" for each in node.names)]
-        near = (sys.modules.get(name) for name in names)
-        yield from (each for each in near if each and _folder(each) == folder)
+            found += [place, *(f"{place}.{each.name}" for each in node.names)]
+    return tuple(found)
 
 
 def _folder(module: ModuleType) -> Path | None:

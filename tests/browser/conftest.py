@@ -4,10 +4,12 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+
+if TYPE_CHECKING:  # all who run other tests would import it, too
+    from playwright.sync_api import Browser, Dialog, Page
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 MISSING: Final = "no Chromium is installed (Debian: apt-get install chromium)"
@@ -19,12 +21,12 @@ _PATIENCE_MS: Final = 120_000  # with a busy machine; only a fault waits so long
 class Visit:
     """A page in the browser, and what it did beside being shown."""
 
-    page: Page
+    page: "Page"
     said: list[str] = field(default_factory=list)  # on the console, or as an error
     asked: list[str] = field(default_factory=list)  # addresses, its own among them
     dialogs: list[str] = field(default_factory=list)
 
-    def note_dialog(self, dialog: Dialog) -> None:
+    def note_dialog(self, dialog: "Dialog") -> None:
         """Note a dialog, and close it."""
         self.dialogs.append(dialog.message)
         dialog.dismiss()
@@ -48,11 +50,13 @@ class Visiting(Protocol):
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def chromium() -> Iterator["Browser"]:
     """Give a running browser; skip where none is installed."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.skip(MISSING)
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # as above
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
@@ -60,7 +64,7 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def visit(chromium: Browser, tmp_path: Path) -> Iterator[Visiting]:
+def visit(chromium: "Browser", tmp_path: Path) -> Iterator[Visiting]:
     """Give what opens a page from a file, as a reader does who got it in a mail."""
     closing: list[Callable[[], None]] = []
 

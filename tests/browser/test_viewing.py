@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, Page
 
 from commands.importing.votes import open_ballot_box
 from commands.viewer.annotator import answer_annotator
@@ -19,6 +19,9 @@ from tests.browser.conftest import Scheme
 from tests.browser.test_report import AXE
 from tests.support.builders.events import STREAM, known
 from tests.support.builders.worlds import cup, history
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
@@ -55,8 +58,13 @@ def follower(ledger_file: Path) -> Iterator[Follower]:
 
 
 def entered(
-    chromium: Browser, address: str, access: Access, *, width: int = 1280, scheme: Scheme = "light"
-) -> tuple[Page, list[str]]:
+    chromium: "Browser",
+    address: str,
+    access: Access,
+    *,
+    width: int = 1280,
+    scheme: Scheme = "light",
+) -> tuple["Page", list[str]]:
     """Open the address that is printed; return the page, and all that it complains of."""
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     context.set_default_timeout(_PATIENCE_MS)
@@ -69,7 +77,7 @@ def entered(
 
 
 def test_a_page_shows_what_is_recorded_while_it_is_open(
-    chromium: Browser, follower: Follower, ledger_file: Path
+    chromium: "Browser", follower: Follower, ledger_file: Path
 ) -> None:
     """Nothing is reloaded: what was opened stays open."""
     access = Access()
@@ -94,7 +102,9 @@ def test_a_page_shows_what_is_recorded_while_it_is_open(
         follower.end()
 
 
-def test_a_page_that_was_opened_early_learns_its_name(chromium: Browser, ledger_file: Path) -> None:
+def test_a_page_that_was_opened_early_learns_its_name(
+    chromium: "Browser", ledger_file: Path
+) -> None:
     """It waits for the first reading, and its head is of no tournament until then."""
     access, follower = Access(), follower_of(ledger_file, STREAM)
     with serving(lambda request: answer(request, access, follower)) as address:
@@ -108,7 +118,7 @@ def test_a_page_that_was_opened_early_learns_its_name(chromium: Browser, ledger_
         follower.end()
 
 
-def test_keys_go_from_battle_to_battle(chromium: Browser, follower: Follower) -> None:
+def test_keys_go_from_battle_to_battle(chromium: "Browser", follower: Follower) -> None:
     """Among those that were found."""
     access = Access()
     with serving(lambda request: answer(request, access, follower)) as address:
@@ -136,7 +146,7 @@ def test_keys_go_from_battle_to_battle(chromium: Browser, follower: Follower) ->
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_can_be_read_by_anybody(
-    chromium: Browser, follower: Follower, scheme: Scheme
+    chromium: "Browser", follower: Follower, scheme: Scheme
 ) -> None:
     """As axe-core tells, and on a telephone without scrolling sideways."""
     access = Access()
@@ -156,7 +166,9 @@ def test_every_page_can_be_read_by_anybody(
         follower.end()
 
 
-def test_votes_are_cast_by_key_and_taken_back_by_another(chromium: Browser, tmp_path: Path) -> None:
+def test_votes_are_cast_by_key_and_taken_back_by_another(
+    chromium: "Browser", tmp_path: Path
+) -> None:
     """A form of our own page is taken; nobody sees a name."""
     access = Access(is_read_only=False)
     with Ledger.open(tmp_path / "votes.db") as ledger:

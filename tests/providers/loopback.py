@@ -43,7 +43,7 @@ class LoopbackServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # type: ignore[arg-type]  # passed on
 
 
-_POLL_S: Final = 0.02
+_POLL_S: Final = 0.002  # how long a test waits until its fake has ended
 
 
 class LoopbackFake:

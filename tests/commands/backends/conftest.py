@@ -50,16 +50,24 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _imports_are_no_garbage() -> Iterator[None]:
-    """Leave what is imported out of collections: one follows each load, and would walk it all."""
-    gc.freeze()
+    """Thaw at the end what the next fixture leaves out of collections."""
     yield
     gc.unfreeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _earlier_is_no_garbage(_imports_are_no_garbage: None) -> None:
+    """Leave what was imported so far out of collections: each load has one, which walks it all."""
+    gc.freeze()
 
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask again without a pause what a server did not answer, or rejected."""
     monkeypatch.setattr("commands.asking.pace.FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr("commands.asking.pace._UNMEASURED_PER_S", 1e6)
+    for sdk in ("openai", "anthropic"):
+        monkeypatch.setattr(f"{sdk}._base_client.INITIAL_RETRY_DELAY", 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,13 @@
 """Tasks of lm-evaluation-harness: asked, recorded, resumed and scored as it does by itself."""
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import partial
 from hashlib import sha256
+from importlib import import_module
+from importlib.metadata import version
 from io import StringIO
 from itertools import islice
 from pathlib import Path
@@ -12,41 +15,36 @@ from typing import Any
 
 import pytest
 
-lm_eval = pytest.importorskip("lm_eval")
-
-from lm_eval.api.model import LM  # noqa: E402  # it may be missing
-from lm_eval.tasks import TaskManager  # noqa: E402  # as above
-from lm_eval.tasks._yaml_loader import load_yaml  # noqa: E402  # as above
-
-from commands.backends.wiring import READERS  # noqa: E402
-from commands.decisions.recorder import EvaluationRecorder  # noqa: E402
-from commands.errors import ConfigurationError  # noqa: E402
-from commands.evaluating.evaluate import PlannedEvaluation, evaluate_all  # noqa: E402
-from commands.evaluating.plan import plan_alone  # noqa: E402
-from commands.evaluating.samples import Inference  # noqa: E402
-from commands.ports import (  # noqa: E402
+from commands.backends.wiring import READERS
+from commands.decisions.recorder import EvaluationRecorder
+from commands.errors import ConfigurationError
+from commands.evaluating.evaluate import PlannedEvaluation, evaluate_all
+from commands.evaluating.plan import plan_alone
+from commands.evaluating.samples import Inference
+from commands.ports import (
     Continuation,
     GenerationTask,
     LikelihoodFailure,
     no_progress,
 )
-from commands.settings.sections import EvaluationOptions  # noqa: E402
-from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned  # noqa: E402
-from ledger.store import Ledger  # noqa: E402
-from projections.evaluations.metrics import compare_runs, metrics_of  # noqa: E402
-from projections.evaluations.samples import asked_evaluations_of, asked_samples  # noqa: E402
-from projections.fold import fold  # noqa: E402
-from tests.support.builders.events import STREAM, entrant  # noqa: E402
-from tests.support.lm_tasks import DRAWN, FETCHING, DrawnTask, draw, name_of, write_task  # noqa: E402
-from tests.support.scripted import ScriptedGenerator, ScriptedReader  # noqa: E402
+from commands.settings.sections import EvaluationOptions
+from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
+from ledger.store import Ledger
+from projections.evaluations.metrics import compare_runs, metrics_of
+from projections.evaluations.samples import asked_evaluations_of, asked_samples
+from projections.fold import fold
+from tests.support.builders.events import STREAM, entrant
+from tests.support.lm_tasks import DRAWN, FETCHING, DrawnTask, draw, name_of, write_task
+from tests.support.scripted import ScriptedGenerator, ScriptedReader
 
-THEIRS = Path(lm_eval.__file__).parent / "tasks"
 ALL = EvaluationOptions()
 QUICK = {"mmlu_prox_lite_yo_physics"}
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with warnings.catch_warnings(action="ignore"):  # theirs
+        pytest.importorskip("lm_eval.tasks")  # here: not all who run tests should import it
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
 
 
@@ -66,20 +64,26 @@ def said(prompt: str) -> str:
     return f" {letter}. the answer is ({letter}). Ìdáhùn náà ni ({letter})"
 
 
-class ReferenceModel(LM):  # type: ignore[misc]  # the package has no types
-    """Answers by the same functions as the entrant, without a ledger."""
+def reference_model() -> object:
+    """Return what answers by the same functions as the entrant, without a ledger."""
+    from lm_eval.api.model import LM  # noqa: PLC0415  # it may be missing
 
-    def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
-        """Weigh texts behind contexts."""
-        return [(nats(*each.args), is_greedy(each.args[1])) for each in requests]
+    class ReferenceModel(LM):  # type: ignore[misc]  # the package has no types
+        """Answers by the same functions as the entrant, without a ledger."""
 
-    def loglikelihood_rolling(self, requests: Sequence[Any]) -> list[float]:
-        """Weigh documents."""
-        return [nats("", each.args[0]) for each in requests]
+        def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
+            """Weigh texts behind contexts."""
+            return [(nats(*each.args), is_greedy(each.args[1])) for each in requests]
 
-    def generate_until(self, requests: Sequence[Any]) -> list[str]:
-        """Answer prompts."""
-        return [said(each.args[0]) for each in requests]
+        def loglikelihood_rolling(self, requests: Sequence[Any]) -> list[float]:
+            """Weigh documents."""
+            return [nats("", each.args[0]) for each in requests]
+
+        def generate_until(self, requests: Sequence[Any]) -> list[str]:
+            """Answer prompts."""
+            return [said(each.args[0]) for each in requests]
+
+    return ReferenceModel()
 
 
 class Killed(BaseException):
@@ -146,12 +150,24 @@ def numbers(
     }
 
 
+def their_tasks() -> Path:
+    """Return the folder of the tasks that come with it."""
+    return Path(str(import_module("lm_eval").__file__)).parent / "tasks"
+
+
 def theirs(name: str, folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """Return what lm-evaluation-harness computes by itself."""
-    manager = TaskManager(include_path=str(folder), include_defaults=False)
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()), chdir(folder):
+    lm_eval = import_module("lm_eval")
+    manager = lm_eval.tasks.TaskManager(include_path=str(folder), include_defaults=False)
+    with (
+        redirect_stdout(StringIO()),
+        redirect_stderr(StringIO()),
+        chdir(folder),
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        patched.setattr("lm_eval.evaluator.add_env_info", lambda _: None)  # lists all packages
         found = lm_eval.simple_evaluate(
-            ReferenceModel(), tasks=[name], task_manager=manager, bootstrap_iters=0
+            reference_model(), tasks=[name], task_manager=manager, bootstrap_iters=0
         )
     return {
         task: {
@@ -175,7 +191,7 @@ def test_a_drawn_task_gives_its_own_numbers_also_after_a_kill(
     tmp_path: Path, task: DrawnTask
 ) -> None:
     """To the last digit, and nothing that was answered is asked again."""
-    file = write_task(tmp_path, task, THEIRS)
+    file = write_task(tmp_path, task, their_tasks())
     whole, resumed = Scripted(), Scripted()
     with Ledger.open(tmp_path / "whole.db") as ledger:
         plans = planned(file, whole)
@@ -196,7 +212,8 @@ def test_a_drawn_task_gives_its_own_numbers_also_after_a_kill(
 @pytest.mark.nightly
 def test_the_tasks_are_those_of_the_draw() -> None:
     """The seed decides, but for two that fetch metrics from the network."""
-    drawn = islice(draw(THEIRS, partial(load_yaml, resolve_func=False)), 23)
+    load_yaml = import_module("lm_eval.tasks._yaml_loader").load_yaml
+    drawn = islice(draw(their_tasks(), partial(load_yaml, resolve_func=False)), 23)
 
     assert [each for each in drawn if each not in FETCHING] == [each.file for each in DRAWN]
 
@@ -251,7 +268,7 @@ def test_a_plan_names_the_task_and_a_completion_has_its_metrics(
     changed = planned(file, Scripted())[0].plan
 
     assert plan.task
-    assert (plan.task.name, plan.task.version) == ("sums", lm_eval.__version__)
+    assert (plan.task.name, plan.task.version) == ("sums", version("lm_eval"))
     assert done.results
     assert [each.name for each in done.results.metrics] == ["acc", "acc_mutual_info"]
     assert changed.task
@@ -332,6 +349,7 @@ def test_a_chat_is_asked_as_turns(tmp_path: Path, chat: str) -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore")  # theirs
 def test_what_an_entrant_cannot_do_is_said_before_anything_runs(tmp_path: Path) -> None:
     """With the key, or the parameter that allows it."""
     beams = {**ANSWERED, "generation_kwargs": {"num_beams": 4}}

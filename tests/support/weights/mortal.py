@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+import pytest
 import ray
 
 from commands.backends.cluster.pool import RayPool, ShareActor
@@ -170,8 +171,14 @@ def contents(path: Path) -> Counter[bytes]:
 
 @contextmanager
 def cluster() -> Iterator[Mapping[str, str]]:
-    """Start a Ray of this process, and yield the variables by which others reach it."""
-    with connected():
-        address = ray.get_runtime_context().gcs_address
-        token = os.environ["RAY_AUTH_TOKEN"]
-        yield {"RAY_ADDRESS": address, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    """Start a Ray of this process, and yield the variables by which others reach it.
+
+    It lacks three of Ray's processes, which watch and scale a cluster, and take seconds to start.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("start_api_server", "start_log_monitor", "start_monitor"):
+            patch.setattr(f"ray._private.node.Node.{name}", lambda *_, **__: None)
+        with connected():
+            address = ray.get_runtime_context().gcs_address
+            token = os.environ["RAY_AUTH_TOKEN"]
+            yield {"RAY_ADDRESS": address, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}

@@ -3,7 +3,9 @@
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from io import StringIO
 
 import httpx2
 import openai
@@ -225,15 +227,29 @@ def test_a_model_or_address_that_is_misspelt_is_a_fault_of_the_settings(
         raise failure.error or AssertionError
 
 
-def test_a_key_is_sent_and_never_told(caplog: pytest.LogCaptureFixture) -> None:
+@contextmanager
+def everything_logged() -> Iterator[StringIO]:
+    """Give what all loggers say in a block."""
+    root, log = logging.getLogger(), StringIO()
+    handler, level = logging.StreamHandler(log), root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        yield log
+    finally:
+        root.setLevel(level)
+        root.removeHandler(handler)
+
+
+def test_a_key_is_sent_and_never_told() -> None:
     """Logs and errors are what users paste into issues."""
-    caplog.set_level(logging.DEBUG)
-    with FakeOpenAI(api_key=CANARY) as fake:
+    with FakeOpenAI(api_key=CANARY) as fake, everything_logged() as log:
         answer: Answer = served(fake.url, api_key=CANARY).ask(QUERY)
 
     assert isinstance(answer, Reply)
     assert fake.traffic.keys == [CANARY]
-    assert CANARY not in caplog.text
+    assert "chat/completions" in log.getvalue()
+    assert CANARY not in log.getvalue()
 
 
 def test_a_key_that_is_refused_is_not_quoted() -> None:

@@ -85,7 +85,7 @@ def test_a_prompt_without_an_answer_leaves_later_chunks_and_evaluations_alone(
     ledger: Ledger,
 ) -> None:
     """It may be the same one at every run, and thousands of samples would wait behind it."""
-    asked = [Capitals(*items(30, "a", bad=(0, 11))), Rivers(*items(5, "b"))]
+    asked = [Capitals(*items(21, "a", bad=(0, 11))), Rivers(*items(2, "b"))]
 
     with FakeOpenAI(aborted) as fake, pytest.raises(LeftUnanswered) as caught:
         evaluate(ledger, fake.url, asked)
@@ -298,7 +298,7 @@ def test_a_server_that_says_nothing_is_left_once_what_is_under_way_is_recorded(
     ledger: Ledger,
 ) -> None:
     """A reasoning model that thinks up to its limit: each answer is paid for, and none judged."""
-    prompts = [prompt(f"p{each}") for each in range(60)]
+    prompts = [prompt(f"p{each}") for each in range(30)]
     recorder = Recorder(ledger, STREAM)
     recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted(), hosted("tuned")])))
     wanted = [each.prompt_id for each in prompts]
@@ -327,7 +327,7 @@ def test_one_entrant_of_empty_answers_does_not_keep_the_others_waiting(
     recorder: Recorder, ledger: Ledger
 ) -> None:
     """Each run would buy sixteen more of it before the next is reached."""
-    bank = [prompt(f"p{number}") for number in range(30)]
+    bank = [prompt(f"p{number}") for number in range(22)]
     recorder.record(
         open_tournament(opened(entrants=[hosted(), hosted("tuned", temperature=0.5)], prompts=bank))
     )
@@ -346,8 +346,8 @@ def test_one_entrant_of_empty_answers_does_not_keep_the_others_waiting(
         )
 
     texts = [each.text for each in recorder.state.responses.values()]
-    assert texts.count("Aspirin.") == 30
-    assert 16 <= texts.count(" ") < 30
+    assert texts.count("Aspirin.") == 22
+    assert 16 <= texts.count(" ") < 22
     assert len(fake.traffic.asked) == types_of(ledger).count("ResponseGenerated")
 
 

@@ -27,9 +27,9 @@ BODY: Mapping[str, Json] = {
 NOBODY = "http://127.0.0.1:1/v1"  # where nobody listens
 
 
-def posted(gateway: Gateway, timeout_s: float = PATIENCE_S) -> bytes:
+def posted(gateway: Gateway) -> bytes:
     """Return the body of an answer."""
-    server = Endpoint(gateway.url, "m", None, timeout_s=timeout_s)
+    server = Endpoint(gateway.url, "m", None, timeout_s=PATIENCE_S)
     with server.client() as client:
         return post_by(client)(PATH, BODY)
 
@@ -74,11 +74,17 @@ def test_an_answer_that_is_too_large_is_not_kept() -> None:
     assert "more than 8,000,000 bytes" in str(caught.value.__cause__)
 
 
-def test_an_answer_that_never_ends_times_out() -> None:
+def test_an_answer_that_never_ends_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, and the whole would take for ever."""
+    monkeypatch.setattr("commands.backends.remote.guarded_client._PARTS", 1e-4)
     dripping = Sent(200, None)
-    with Gateway(lambda _, __: dripping) as gateway, pytest.raises(openai.APITimeoutError):
-        posted(gateway, timeout_s=0.2)
+    with (
+        Gateway(lambda _, __: dripping) as gateway,
+        pytest.raises(openai.APITimeoutError) as caught,
+    ):
+        posted(gateway)
+
+    assert "the answer does not end" in str(caught.value.__cause__)
 
 
 class _Moved(BaseHTTPRequestHandler):

@@ -91,24 +91,24 @@ def test_a_judge_that_is_busy_is_asked_again_in_the_same_command(ledger: Ledger)
     """An outage of seconds must not end an evening's run."""
     busy = {1: 429, 2: 503, 3: 529}
     with Gateway(lambda n, body: Sent(busy[n], {}) if n < 4 else well(body)) as gateway:
-        errors = judge_through(gateway, ledger, n_at_a_time=8, retry=1)
+        errors = judge_through(gateway, ledger, n_prompts=1, n_at_a_time=8, retry=1)
 
     assert errors == []
-    assert fates_of_queries(ledger) == {"answered": 4, "perhaps billed": 12}
+    assert fates_of_queries(ledger) == {"answered": 2, "perhaps billed": 6}
 
 
 def test_a_server_that_is_busy_for_long_is_asked_until_it_answers(ledger: Ledger) -> None:
     """Each request may be billed; `test_pace` says that they go one at a time."""
-    n_before_it_works = 14
+    n_before_it_works = 10
 
     def answer(_: int, body: Json) -> Sent:
         is_busy = len(gateway.asked) <= n_before_it_works
         return Sent(503, {}) if is_busy else well(body)
 
     with Gateway(answer) as gateway:
-        judge_through(gateway, ledger, n_prompts=4, n_at_a_time=8, retry=1)
+        judge_through(gateway, ledger, n_prompts=2, n_at_a_time=8, retry=1)
 
-    assert fates_of_queries(ledger) == {"answered": 8, "perhaps billed": n_before_it_works}
+    assert fates_of_queries(ledger) == {"answered": 4, "perhaps billed": n_before_it_works}
 
 
 def test_a_limit_that_an_api_itself_tells_of_costs_nothing(ledger: Ledger) -> None:
@@ -188,13 +188,13 @@ def test_a_rejection_of_everything_burns_nothing(
     ledger: Ledger, words: Callable[[int], str]
 ) -> None:
     """Each has an id, a time or a trace of its own; a server may vary its words, too."""
-    with Gateway(rejecting(words, n_answered=20)) as gateway:
-        errors = judge_through(gateway, ledger, n_prompts=30, retry=1)
+    with Gateway(rejecting(words, n_answered=10)) as gateway:
+        errors = judge_through(gateway, ledger, n_prompts=14, retry=1)
 
     reasons = Counter(each.reason for each in failures_in(ledger))
     assert "rejected 8 requests" in errors[0] or "rejected 16 requests" in errors[0]
     assert reasons["rejected"] == 0
-    assert len(gateway.asked) <= 20 + 2 * MOST_ALIKE
+    assert len(gateway.asked) <= 10 + 2 * MOST_ALIKE < 2 * 14
 
 
 def test_an_error_in_a_success_is_read_as_the_error_that_it_is(ledger: Ledger) -> None:

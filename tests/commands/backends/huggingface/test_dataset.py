@@ -1,12 +1,11 @@
 """A data set by its address: the real package asks a fake Hub on loopback, or its own cache."""
 
+import warnings
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
-import datasets
 import pytest
-from datasets.packaged_modules.cache.cache import Cache  # noqa: F401  # imports what warns
-from huggingface_hub import constants
 
 from commands.backends.wiring import open_dataset, parquet_content
 from commands.errors import ConfigurationError
@@ -15,20 +14,25 @@ from commands.settings.hub_dataset import hub_dataset
 from tests.providers.hub import MAIN, FakeHub, Repository
 
 SET = "hf://datasets/org/set"
+CLIENTS = ("huggingface_hub.constants", "datasets.config")
 
 
 @pytest.fixture
 def repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Repository]:
     """Give a data set of two splits on the Hub; the package reads its variables when imported."""
+    with warnings.catch_warnings(action="ignore"):
+        import_module("datasets.packaged_modules.cache.cache")
     with FakeHub() as hub:
         resolved = f"{hub.endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        for module in (constants, datasets.config):
-            monkeypatch.setattr(module, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", resolved)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-        monkeypatch.setattr(datasets.config, "HF_ENDPOINT", hub.endpoint)
-        monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "datasets")
+        for name, value in {
+            **{f"{each}.HF_HUB_OFFLINE": False for each in CLIENTS},
+            "huggingface_hub.constants.ENDPOINT": hub.endpoint,
+            "huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE": resolved,
+            "huggingface_hub.constants.HF_HUB_CACHE": str(tmp_path / "hub"),
+            "datasets.config.HF_ENDPOINT": hub.endpoint,
+            "datasets.config.HF_DATASETS_CACHE": tmp_path / "datasets",
+        }.items():
+            monkeypatch.setattr(name, value)
         yield hub.repositories.setdefault("org/set", Repository())
 
 
@@ -47,8 +51,8 @@ def questions(query: str) -> list[object]:
 
 def go_offline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forbid the clients to ask anybody."""
-    for module in (constants, datasets.config):
-        monkeypatch.setattr(module, "HF_HUB_OFFLINE", True)
+    for each in CLIENTS:
+        monkeypatch.setattr(f"{each}.HF_HUB_OFFLINE", True)
 
 
 def test_split_and_revision_are_those_of_the_address(repository: Repository) -> None:

@@ -18,7 +18,7 @@ from commands.backends.huggingface.generator import encode_text, prompt_row
 from commands.backends.huggingface.local import LocalModels
 from commands.backends.weights.answers import PromptRow
 from commands.backends.weights.chat import encode_prompt, end_of_turn
-from commands.backends.weights.loaded import LoadedWeights, load_weights
+from commands.backends.weights.loaded import LoadedWeights
 from commands.errors import WeightsError
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
@@ -29,6 +29,7 @@ from tests.support.weights.loads import (
     changed,
     ending_at,
     forget_tilde,
+    kept,
     model_of,
     reciting,
     rows_above,
@@ -63,7 +64,7 @@ def test_answers_do_not_depend_on_the_batch(
     """
     folder = request.getfixturevalue(family)
     roster = [entrant(folder=folder, entrant_id=f"at {t}", temperature=t) for t in (None, 0.9)]
-    either = [task for one in roster for task in tasks(one, PROMPTS)]
+    either = [task for one in roster for task in tasks(one, PROMPTS[:5])]
     owed = asked(either, GenerationOptions(is_chat=False, top_p=0.8, stop=("K", "x", "$")))
 
     alone, by_four, at_once = (answers(owed, n) for n in (1, 4 * WIDEST, ENOUGH))
@@ -71,7 +72,7 @@ def test_answers_do_not_depend_on_the_batch(
     assert alone == by_four == at_once
     reasons = [answer.finish_reason for answer in alone]
     assert 0 < reasons.count("stop") < len(owed)
-    assert len({answer.text for answer in alone}) > len(PROMPTS) // 2
+    assert len({answer.text for answer in alone}) > len(owed) // 2
 
 
 def test_tasks_that_are_asked_otherwise_are_not_answered_together(
@@ -79,8 +80,8 @@ def test_tasks_that_are_asked_otherwise_are_not_answered_together(
 ) -> None:
     """A batch that took its first row's settings for all would make entrants alike."""
     ways = (GenerationOptions(top_p=0.3), GenerationOptions(stop=("e", "=")), PLAIN)
-    warm = tasks(entrant(temperature=1.5), PROMPTS[:3])
-    others = (entrant(), entrant(temperature=0.7), entrant(max_new_tokens=5))
+    warm = tasks(entrant(temperature=1.5, max_new_tokens=6), PROMPTS[:3])
+    others = (entrant(max_new_tokens=n, temperature=t) for n, t in ((6, None), (6, 0.7), (4, None)))
     groups = [warm, *(asked(warm, way) for way in ways)]
     groups += [tasks(other, PROMPTS[:3]) for other in others]
     apart = [answer for group in groups for answer in answers(group)]
@@ -229,25 +230,26 @@ def test_answers_are_handed_over_when_others_take_their_places(
     entrant: Build, tasks: Tasks
 ) -> None:
     """What is handed over is recorded, so a crash costs no more than is being decoded."""
-    owed = tasks(entrant(), PROMPTS)
+    owed = tasks(entrant(max_new_tokens=3), PROMPTS[:4])
 
-    alone = list(LocalModels(1, device="cpu").generate(owed))
-    at_once = list(LocalModels(ENOUGH, device="cpu").generate(owed))
+    alone, at_once = (
+        list(LocalModels(n, device="cpu", load=kept).generate(owed)) for n in (1, ENOUGH)
+    )
 
-    assert [len(batch) for batch in alone] == [1] * len(PROMPTS)
-    assert [len(batch) for batch in at_once] == [len(PROMPTS)]
+    assert [len(batch) for batch in alone] == [1] * len(owed)
+    assert [len(batch) for batch in at_once] == [len(owed)]
     times = [result.elapsed_s or 0 for result in at_once[0] if isinstance(result, GeneratedText)]
     assert min(times) > 0
 
 
 def test_greedy_answers_are_those_of_a_loop_by_hand(entrant: Build, tasks: Tasks) -> None:
     """Padding, cache and processors are there for speed; the answer is the plain argmax."""
-    owed = tasks(entrant(), PROMPTS)
-    loaded = load_weights(owed[0].entrant, torch.device("cpu"))
+    owed = tasks(entrant(), PROMPTS[:4])
+    loaded = kept(owed[0].entrant, torch.device("cpu"))
 
     made = answers(owed)
 
-    expected = [greedy_by_hand(loaded, prompt, 12) for prompt in PROMPTS]
+    expected = [greedy_by_hand(loaded, prompt, 12) for prompt in PROMPTS[:4]]
     assert [answer.n_generated_tokens for answer in made] == [len(tokens) for tokens in expected]
     assert [answer.text for answer in made] == [
         loaded.tokenizer.decode(tokens, skip_special_tokens=True) for tokens in expected
@@ -257,7 +259,7 @@ def test_greedy_answers_are_those_of_a_loop_by_hand(entrant: Build, tasks: Tasks
 def test_an_answer_stops_at_any_of_the_end_tokens(entrant: Build, tasks: Tasks) -> None:
     """The end token is counted, as it was generated and paid for, but it is not said."""
     owed = tasks(entrant(), ["a dose"])
-    plain = load_weights(owed[0].entrant, torch.device("cpu"))
+    plain = kept(owed[0].entrant, torch.device("cpu"))
     tokens = greedy_by_hand(plain, "a dose", 12)
     end = next(n for n in range(2, 12) if tokens[n] not in tokens[:n])
 

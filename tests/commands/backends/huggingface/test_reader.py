@@ -28,11 +28,19 @@ from commands.backends.weights.likelihoods import (
     group_by_length,
     group_by_prefix,
 )
-from commands.backends.weights.loaded import LoadedWeights, as_loaded, load_weights
+from commands.backends.weights.loaded import LoadedWeights, as_loaded
 from commands.backends.weights.windows import Window
 from commands.ports import ContinuationLikelihood, LikelihoodFailure
 from ledger.events.registration import Entrant
-from tests.support.weights.loads import changed, forget_tilde, model_of, rows_above, running_out
+from tests.support.weights.loads import (
+    changed,
+    forget_tilde,
+    kept,
+    kept_copy,
+    model_of,
+    rows_above,
+    running_out,
+)
 from tests.support.weights.reading import (
     ENOUGH,
     facts,
@@ -58,7 +66,7 @@ PAIRS = [
 
 def in_float64(entrant: Entrant) -> PreTrainedModel:
     """Return an entrant's weights in float64."""
-    return model_of(load_weights(entrant, CPU)).double()
+    return model_of(kept_copy(entrant, CPU)).double()
 
 
 @pytest.mark.parametrize(
@@ -77,8 +85,8 @@ def test_log_likelihoods_are_those_of_float64(
 
     by_batch = [readings(passages_of(one, *PAIRS), n) for n in (1, 4 * 130, ENOUGH)]
 
+    by_hand = [likelihood_by_hand(model, each) for each in by_batch[0]]
     for read in by_batch:
-        by_hand = [likelihood_by_hand(model, each) for each in read]
         assert log_likelihoods(read) == pytest.approx(by_hand, rel=0, abs=1e-4)
         assert facts(read) == facts(by_batch[0])
 
@@ -137,7 +145,7 @@ def test_the_likeliest_tokens_are_decoded_where_they_are_shown(entrant: Build) -
 
     [read, shown] = readings([hidden, replace(hidden, key="shown", shows_predicted=True)])
 
-    tokenizer = load_weights(entrant(), CPU).tokenizer
+    tokenizer = kept(entrant(), CPU).tokenizer
     assert read.predicted == ""
     assert shown.predicted == decode_text(tokenizer, shown.predicted_ids) != ""
     assert shown.predicted_ids == read.predicted_ids
@@ -166,7 +174,8 @@ def test_padding_needs_no_position(entrant: Build, gpt2_weights: Path) -> None:
 
     read = readings(passages_of(one, *pairs))
 
-    by_hand = [likelihood_by_hand(in_float64(one), each) for each in read]
+    model = in_float64(one)
+    by_hand = [likelihood_by_hand(model, each) for each in read]
     assert log_likelihoods(read) == pytest.approx(by_hand, rel=0, abs=1e-4)
 
 
@@ -185,7 +194,7 @@ def test_choices_of_one_token_need_one_row(entrant: Build) -> None:
 
 def test_running_out_of_memory_changes_no_reading(entrant: Build) -> None:
     """The batch is halved, as often as it must be; a context kept in mind takes memory too."""
-    passages = passages_of(entrant(), *PAIRS)
+    passages = passages_of(entrant(), *PAIRS[3:8])
     whole = facts(readings(passages))
 
     for is_too_much in (rows_above(1), lambda _, cache: cache is not None):
@@ -239,7 +248,8 @@ def test_a_context_longer_than_the_window_loses_its_beginning(entrant: Build) ->
     assert all(each.is_truncated for each in made)
     assert [len(each.context_ids) + len(each.text_ids) for each in made] == [161] * 3
     assert len({*log_likelihoods(made)}) == 2
-    by_hand = [likelihood_by_hand(in_float64(entrant()), each) for each in made]
+    model = in_float64(entrant())
+    by_hand = [likelihood_by_hand(model, each) for each in made]
     assert log_likelihoods(made) == pytest.approx(by_hand, rel=0, abs=1e-4)
 
 

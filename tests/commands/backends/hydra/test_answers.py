@@ -1,11 +1,13 @@
 """What comes of a Hydra's tokens: a text, how it was decided on, and how sure it is."""
 
+import copy
 import math
 import time
 from typing import Any, cast
 
 import pytest
 import torch
+from msgspec import structs
 from transformers import Olmo2ForCausalLM, PreTrainedTokenizerFast
 
 from commands.backends.huggingface.generator import answer_tasks
@@ -36,6 +38,25 @@ from tests.support.weights.hydra import (
 )
 
 CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def rated(hydra_files: HydraFiles) -> Entrant:
+    """Give an entrant with an uncertainty head."""
+    return hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
+
+
+@pytest.fixture(scope="module")
+def loaded(rated: Entrant) -> LoadedWeights:
+    """Give its Hydra."""
+    assert rated.hydra is not None
+    return load_hydra(rated, rated.hydra, CPU)
+
+
+@pytest.fixture
+def own(loaded: LoadedWeights) -> LoadedWeights:
+    """Give a copy, which a test may change."""
+    return loaded._replace(model=copy.deepcopy(loaded.model))
 
 
 def reciting(tokenizer: PreTrainedTokenizerFast, said: list[int]) -> LoadedWeights:
@@ -187,29 +208,25 @@ def test_a_row_whose_logits_break_fails_and_says_where(
     assert failure.detail == "the logits of new token 3 are not finite, in float32"
 
 
-def test_an_answer_that_cannot_be_rated_fails(hydra_files: HydraFiles) -> None:
+def test_an_answer_that_cannot_be_rated_fails(own: LoadedWeights, rated: Entrant) -> None:
     """Its rate would be missing from the calibration, and nobody would know of it."""
-    entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
-    assert entrant.hydra is not None
-    loaded = load_hydra(entrant, entrant.hydra, CPU)
-    loaded.model.head_layers[0].mlp.mlps[N_HEADS].get_parameter("up_proj.weight").data[0] = math.nan
+    own.model.head_layers[0].mlp.mlps[N_HEADS].get_parameter("up_proj.weight").data[0] = math.nan
 
-    (failure,) = answered(loaded, entrant, "a dose?")
+    (failure,) = answered(own, rated, "a dose?")
 
     assert isinstance(failure, GenerationFailure)
     assert failure.reason == "not_finite"
     assert failure.detail == "the logits of the uncertainty head are not finite, in float32"
 
 
-def test_an_answer_too_long_to_be_asked_about_fails(hydra_files: HydraFiles) -> None:
+def test_an_answer_too_long_to_be_asked_about_fails(loaded: LoadedWeights, rated: Entrant) -> None:
     """Read again it may have more tokens than it was made of, and than there was room for."""
-    entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
-    assert entrant.hydra is not None
-    loaded = load_hydra(entrant, entrant.hydra, CPU)._replace(n_positions=20)
-    prompt = PromptRow(digest_of(0), encode_prompt(loaded.tokenizer, "a dose?"), 12, text="a dose?")
-    rules = DecodingRules(make_ending(loaded.tokenizer, loaded.end_ids), hydra=entrant.hydra)
+    assert rated.hydra is not None
+    short = loaded._replace(n_positions=20)
+    prompt = PromptRow(digest_of(0), encode_prompt(short.tokenizer, "a dose?"), 12, text="a dose?")
+    rules = DecodingRules(make_ending(short.tokenizer, short.end_ids), hydra=rated.hydra)
 
-    (failure,) = answer_as_hydra(loaded, entrant.hydra, rules, entrant.dtype, [prompt])
+    (failure,) = answer_as_hydra(short, rated.hydra, rules, rated.dtype, [prompt])
 
     assert isinstance(failure, GenerationFailure)
     assert failure.reason == "prompt_too_long"
@@ -219,33 +236,21 @@ def test_an_answer_too_long_to_be_asked_about_fails(hydra_files: HydraFiles) -> 
     )
 
 
-def test_the_time_of_a_batch_is_that_of_its_rating_too(hydra_files: HydraFiles) -> None:
+def test_the_time_of_a_batch_is_that_of_its_rating_too(own: LoadedWeights, rated: Entrant) -> None:
     """Else throughput would look better than it is."""
-    entrant = hydra_entrant(
-        hydra_files, uncertainty=adapter(hydra_files.uncertainty), max_new_tokens=1
-    )
-    assert entrant.hydra is not None
-    loaded = load_hydra(entrant, entrant.hydra, CPU)
+    entrant = structs.replace(rated, max_new_tokens=1)
     answered_at, rated_at = list[float](), list[float]()
 
-    mlps = loaded.model.head_layers[0].mlp.mlps
+    mlps = own.model.head_layers[0].mlp.mlps
     mlps[0].register_forward_hook(lambda *_: answered_at.append(time.perf_counter()))
     mlps[N_HEADS].register_forward_hook(lambda *_: rated_at.append(time.perf_counter()))
 
-    (answer,) = texts(answered(loaded, entrant, "a dose?"))
+    (answer,) = texts(answered(own, entrant, "a dose?"))
 
     assert (answer.elapsed_s or 0) > rated_at[-1] - answered_at[0]
 
 
 TEXTS = [("a dose?", "a patient asks"), ("?", ""), ("what dose " * 4, "é€ " * 5)]
-
-
-@pytest.fixture(scope="module")
-def loaded(hydra_files: HydraFiles) -> LoadedWeights:
-    """Give a Hydra with an uncertainty head."""
-    entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
-    assert entrant.hydra is not None
-    return load_hydra(entrant, entrant.hydra, torch.device("cpu"))
 
 
 @pytest.fixture

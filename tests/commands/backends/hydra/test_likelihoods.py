@@ -8,24 +8,35 @@ import torch
 from transformers import Olmo2ForCausalLM
 
 from commands.ports import ContinuationLikelihood
-from tests.support.weights.hydra import N_HEADS, HydraFiles, copied_head, hydra_entrant
+from tests.support.weights.hydra import HydraFiles, copied_head, hydra_entrant
 from tests.support.weights.reading import ENOUGH, log_p_by_hand, passages_of, readings
 
 BETA = 0.4
 QUESTION = "a patient asks: which dose, and how often? "
 PAIRS = [
-    *((QUESTION, text) for text in (" a dose", " none", "~", " x", " a patient asks")),
-    *((QUESTION[5:], text) for text in (" dose", " no dose")),
+    *((QUESTION, text) for text in (" a dose", "~", " a patient asks")),
+    (QUESTION[5:], " dose"),
     ("dose", " x"),
     ("", "a dose"),
 ]
 
 
+N = 3  # heads
+
+
 @pytest.fixture(scope="module")
-def heads(hydra_files: HydraFiles) -> list[Olmo2ForCausalLM]:
+def files(hydra_files: HydraFiles) -> HydraFiles:
+    """Give the files of three heads: merging more would take longer than what is tested here."""
+    return hydra_files._replace(
+        security=hydra_files.security[:N], robustness=hydra_files.robustness[:N]
+    )
+
+
+@pytest.fixture(scope="module")
+def heads(files: HydraFiles) -> list[Olmo2ForCausalLM]:
     """Give a whole model for each head, in float64."""
-    pairs = zip(hydra_files.security, hydra_files.robustness, strict=True)
-    return [copied_head(hydra_files.weights, *pair).double() for pair in pairs]
+    pairs = zip(files.security, files.robustness, strict=True)
+    return [copied_head(files.weights, *pair).double() for pair in pairs]
 
 
 def by_draft(
@@ -40,7 +51,7 @@ def by_draft(
     alone = torch.stack([log_p_by_hand(head, ids)[before:-1] for head in heads])
     if beta is None:
         return alone
-    juries = [torch.cat([alone[:draft], alone[draft + 1 :]]) for draft in range(N_HEADS)]
+    juries = [torch.cat([alone[:draft], alone[draft + 1 :]]) for draft in range(N)]
     return torch.stack([(beta * jury.sum(dim=0)).log_softmax(dim=-1) for jury in juries])
 
 
@@ -58,30 +69,30 @@ def told(log_p: torch.Tensor, read: ContinuationLikelihood) -> torch.Tensor:
     ],
 )
 def test_a_text_is_as_likely_as_it_is_sampled(
-    hydra_files: HydraFiles, heads: list[Olmo2ForCausalLM], beta: float | None, batch_tokens: int
+    files: HydraFiles, heads: list[Olmo2ForCausalLM], beta: float | None, batch_tokens: int
 ) -> None:
     """One head drafts a whole text: its chances are a mean of products, no product of means."""
-    entrant = hydra_entrant(hydra_files, bypass_jury=beta is None, beta=beta or 1.0)
+    entrant = hydra_entrant(files, bypass_jury=beta is None, beta=beta or 1.0)
 
     read = readings(passages_of(entrant, *PAIRS), batch_tokens)
 
     for each in read:
         log_p = by_draft(heads, each, beta)
         of_drafts = told(log_p, each)
-        by_hand = float(of_drafts.sum(dim=1).logsumexp(dim=0)) - log(N_HEADS)
+        by_hand = float(of_drafts.sum(dim=1).logsumexp(dim=0)) - log(N)
         assert each.log_likelihood == pytest.approx(by_hand, abs=1e-4)
         so_far = of_drafts.cumsum(dim=1) - of_drafts  # (H, n), before each token
         mixed = (so_far[..., None] + log_p).logsumexp(dim=0)
         assert each.predicted_ids == tuple(mixed.argmax(dim=-1).tolist())
-        apart = of_drafts.logsumexp(dim=0).sum() - log(N_HEADS) * len(each.text_ids)
+        apart = of_drafts.logsumexp(dim=0).sum() - log(N) * len(each.text_ids)
         assert len(each.text_ids) == 1 or abs(float(apart) - by_hand) > 1e-3
 
 
 def test_a_document_is_weighed_window_by_window(
-    hydra_files: HydraFiles, heads: list[Olmo2ForCausalLM]
+    files: HydraFiles, heads: list[Olmo2ForCausalLM]
 ) -> None:
     """Each window as a text of its own, whose head is drawn anew."""
-    [whole] = readings(passages_of(hydra_entrant(hydra_files), ("", "~xyz" * 60), rolls=True))
+    [whole] = readings(passages_of(hydra_entrant(files), ("", "~xyz" * 60), rolls=True))
 
     ids = (*whole.context_ids, *whole.text_ids)
     windows = [
@@ -89,18 +100,16 @@ def test_a_document_is_weighed_window_by_window(
         replace(whole, context_ids=ids[80:161], text_ids=ids[161:]),
     ]
     by_hand = [
-        float(told(by_draft(heads, each, beta=1.0), each).sum(dim=1).logsumexp(dim=0))
-        - log(N_HEADS)
+        float(told(by_draft(heads, each, beta=1.0), each).sum(dim=1).logsumexp(dim=0)) - log(N)
         for each in windows
     ]
     assert whole.log_likelihood == pytest.approx(sum(by_hand), abs=1e-3)
 
 
-def test_juries_of_one_load_are_read_apart(hydra_files: HydraFiles) -> None:
+def test_juries_of_one_load_are_read_apart(files: HydraFiles) -> None:
     """Without its jury, or by another beta, the same heads say something else."""
     entrants = [
-        hydra_entrant(hydra_files, **changes)
-        for changes in ({}, {"beta": BETA}, {"bypass_jury": True})
+        hydra_entrant(files, **changes) for changes in ({}, {"beta": BETA}, {"bypass_jury": True})
     ]
     passages = [
         replace(passage, key=f"{n} {passage.key}")

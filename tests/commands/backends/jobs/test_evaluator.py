@@ -1,8 +1,8 @@
 """Evaluations from Python: of a model in training, and of checkpoints; named by their content."""
 
+import copy
 import json
 import shutil
-import string
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ import pytest
 import torch
 from accelerate import Accelerator  # type: ignore[import-untyped]  # theirs
 from peft import PeftModel
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 import tourney
 from commands.backends.jobs.evaluator import Evaluator
@@ -69,12 +69,18 @@ class Training:
     state: Step
 
 
+@pytest.fixture(scope="module")
+def loaded(weights: Path) -> PreTrainedModel:
+    """Give the weights in memory, to be copied: that is faster than to load them each time."""
+    return load_model(weights, torch.float32)
+
+
 @pytest.fixture
-def training(weights: Path) -> Training:
+def training(loaded: PreTrainedModel, tokenizer: PreTrainedTokenizerFast) -> Training:
     """Give a model in training, with dropout that would show."""
-    model = load_model(weights, torch.float32)
+    model = copy.deepcopy(loaded)
     model.train(True)
-    return Training(model, load_tokenizer(weights), Step(3))
+    return Training(model, tokenizer, Step(3))
 
 
 @pytest.fixture
@@ -114,7 +120,7 @@ def test_a_model_with_an_adapter_in_training_is_evaluated_as_the_model_within(
 ) -> None:
     """What most train is an adapter; endings with a long beginning are read all at once."""
     question = "a patient asks: which dose, and how often? "
-    asked = [Endings(*((n * "so " + question, [*string.ascii_letters], n) for n in range(6)))]
+    asked = [Endings(*((n * "so " + question, [*"abcdef"], n) for n in range(3)))]
 
     whole, within = (
         Evaluator.from_trainer(replace(training, model=each), asked, spec, FLOAT32).evaluate("none")
@@ -144,8 +150,7 @@ def test_mixed_precision_is_evaluated_as_the_checkpoint_would_be(
     ):
         evaluator = Evaluator.from_trainer(trained, EVALUATIONS, ExecutionSpec(name, root=tmp_path))
         with around:
-            metrics[name] = evaluator.evaluate()
-            evaluator()
+            metrics[name] = evaluator() if name == "mixed" else evaluator.evaluate()
 
     assert metrics["mixed"] == metrics["own"]
     assert metrics["loop"] == metrics["own"]
@@ -171,7 +176,7 @@ def test_a_training_in_mixed_precision_has_its_curve_and_goes_on_as_without_it(
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
         for training.state.global_step in (2, 4):
             if is_evaluated:
-                Evaluator.from_trainer(training, EVALUATIONS, spec)()
+                Evaluator.from_trainer(training, (EVALUATIONS[0], EVALUATIONS[2]), spec)()
             tokens = torch.arange(5, 25)[None]
             wrapped(tokens, labels=tokens).loss.backward()
             optimizer.step()
@@ -193,25 +198,7 @@ def test_a_model_of_another_float_type_is_refused(training: Training, spec: Exec
         Evaluator.from_trainer(doubled, EVALUATIONS, spec, FLOAT32)
 
 
-def test_a_run_writes_results_and_is_done(training: Training, spec: ExecutionSpec) -> None:
-    """One number for each evaluation, as the customer's framework has it, and how it came about."""
-    evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)
-    was_done = evaluator.done
-
-    evaluator()
-
-    written = results(spec)
-    assert (was_done, evaluator.done) == (False, True)
-    assert {key: written[key] for key in ("job", "project", "group")} == {
-        "job": "probe",
-        "project": "general",
-        "group": "default",
-    }
-    assert written["results"].keys() == {"capitals", "endings", "letters"}
-    assert written["results"]["endings"] == evaluator.evaluate()["endings"]
-
-
-def test_what_is_on_record_is_returned_and_not_computed_again(
+def test_a_run_writes_results_and_what_is_on_record_is_not_computed_again(
     training: Training, spec: ExecutionSpec
 ) -> None:
     """A loop that wants to see what it records would generate everything twice."""
@@ -224,9 +211,18 @@ def test_what_is_on_record_is_returned_and_not_computed_again(
     vars(training.model)["forward"] = counting
     evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)
     computed = evaluator.evaluate()
+    was_done = evaluator.done
     recorded = evaluator()
     n_forwards.clear()
 
+    written = results(spec)
+    assert (was_done, evaluator.done) == (False, True)
+    assert {key: written[key] for key in ("job", "project", "group")} == {
+        "job": "probe",
+        "project": "general",
+        "group": "default",
+    }
+    assert written["results"].keys() == {"capitals", "endings", "letters"}
     assert recorded == evaluator() == evaluator.run() == results(spec)["results"] == computed
     assert evaluator.evaluate() == computed
     assert {name: len(each) for name, each in evaluator.evaluate("none").items()} == {
@@ -296,7 +292,7 @@ def test_a_job_on_a_network_is_allowed_as_the_refusal_says(
 
 def test_other_weights_or_terms_are_not_done(training: Training, spec: ExecutionSpec) -> None:
     """A run is named by the weights' content and its options, not by the job's name or a file."""
-    evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)
+    evaluator = Evaluator.from_trainer(training, (ATLAS, EVALUATIONS[2]), spec, FLOAT32)
     evaluator()
     before = results(spec)
 
@@ -462,7 +458,7 @@ def test_a_ledger_that_nobody_has_begun_is_not_done(
     """Another process has just made the file, or was killed before it held anything."""
     spec.folder.mkdir(parents=True)
     (spec.folder / "evaluations.db").touch()
-    evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)
+    evaluator = Evaluator.from_trainer(training, [ATLAS], spec, FLOAT32)
 
     assert not evaluator.done
     evaluator()

@@ -48,12 +48,17 @@ class Passes(NamedTuple):
 
 
 def decoded(
-    model: PreTrainedModel, n_rows: int, how: SamplingSettings, *, may_leave: bool = True
+    model: PreTrainedModel,
+    n_rows: int,
+    how: SamplingSettings,
+    *,
+    may_leave: bool = True,
+    n_prompts: int = len(PROMPTS),
 ) -> list[list[int]]:
     """Return the tokens of each prompt."""
     tokenizer = cast("PreTrainedTokenizerBase", None)
     loaded = LoadedWeights(model, tokenizer, model.device, END_IDS, None, may_leave=may_leave)
-    queue = BatchQueue(PROMPTS, lambda prompt: prompt.n_tokens, n_rows * WIDEST)
+    queue = BatchQueue(PROMPTS[:n_prompts], lambda prompt: prompt.n_tokens, n_rows * WIDEST)
     return [
         tokens for _, tokens in sorted(said(loaded, queue, DecodingRules(Ending(END_IDS), how)))
     ]
@@ -75,8 +80,14 @@ def llama() -> PreTrainedModel:
 
 
 HOWS = [
-    *(pytest.param(SamplingSettings(t), marks=pytest.mark.nightly) for t in (None, 1.0)),
-    SamplingSettings(repetition_penalty=1.3),
+    *(
+        pytest.param(each, marks=pytest.mark.nightly)
+        for each in (
+            SamplingSettings(),
+            SamplingSettings(1.0),
+            SamplingSettings(repetition_penalty=1.3),
+        )
+    ),
     SamplingSettings(0.9, top_k=40, top_p=0.9, min_p=0.01, repetition_penalty=1.1),
 ]
 
@@ -109,9 +120,10 @@ def test_rows_that_leave_are_decoded_as_by_generate(
 @pytest.mark.parametrize("family", ["gemma3_text", "mamba"])
 def test_rows_with_windows_and_without_positions_may_leave(family: str) -> None:
     """What a layer may see is a matter of columns, which rows share; or of `generate`."""
-    model = family_model(family)
+    model, how = family_model(family), SamplingSettings(1.0)
 
-    assert decoded(model, 4, SamplingSettings(1.0)) == decoded(model, 1, SamplingSettings(1.0))
+    together, alone = (decoded(model, n_rows, how, n_prompts=4) for n_rows in (4, 1))
+    assert together == alone
 
 
 def test_no_row_waits_for_the_longest_of_its_batch() -> None:

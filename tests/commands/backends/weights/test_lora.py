@@ -1,7 +1,9 @@
 """Adapters in memory: merged exactly, or refused by name."""
 
+import copy
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +84,13 @@ Respecified = Callable[..., Path]
 
 
 def base(weights: Path, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
-    """Load the weights that the adapters are for."""
+    """Return the weights that the adapters are for, to be changed."""
+    return copy.deepcopy(kept(weights, dtype))
+
+
+@cache
+def kept(weights: Path, dtype: torch.dtype) -> PreTrainedModel:
+    """Load weights once."""
     return AutoModelForCausalLM.from_pretrained(weights, dtype=dtype)
 
 
@@ -244,7 +252,13 @@ PARTS = (
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 @pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`:UserWarning")
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    "part",
+    [
+        part if n in {1, 4, 5} else pytest.param(part, marks=pytest.mark.nightly)
+        for n, part in enumerate(PARTS)
+    ],
+)
 def test_an_adapter_on_tied_embeddings_is_the_model_that_peft_loads(
     weights: Path, tmp_path: Path, part: dict[str, Any]
 ) -> None:
