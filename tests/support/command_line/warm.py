@@ -1,5 +1,7 @@
 """Commands run by a process with the imports done, which forks for each: none starts cold.
 
+What asks nobody runs where it is called, unless it is begun and not waited for.
+
 There are two: one has torch, whose memory makes each fork three times as slow. Each serves all
 workers of a run of the tests, on a socket of theirs, each worker by a fork of its own. Orders go
 to it as lines of JSON; a process id comes back for each. An id that is sent to it comes back as
@@ -16,16 +18,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
-from io import TextIOWrapper
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
+from unittest.mock import patch
 
 import msgspec
 
+from commands.cli.app import main
+from commands.cli.shared.ledger import tournament_section
+from commands.cli.shared.output import stderr
 from tests.support.faults.death import Death
 
 STOVE: Final = "STOVE"
@@ -33,6 +39,14 @@ STOVE: Final = "STOVE"
 HEAVY: Final = "with-torch"
 LIGHT: Final = "without-torch"
 _READ_WEIGHTS: Final = {"apply", "demo", "doctor", "evaluate", "hydra-weights", "run"}
+_BRIEF: Final = {
+    *("battle", "export", "gate", "import", "init", "log", "plan", "prices", "project", "replay"),
+    *("report", "sql", "status", "verify"),
+}
+_NOT_HERE: Final = {
+    *("--run", "--rescore", "evaluate", "results"),  # which import what their user wrote
+    *("hydra-weights", "mlflow", "wandb"),  # whose packages are large, or stay about
+}
 MOST_QUERIES: Final = "MOST_QUERIES"
 """The variable by which a test has small batches; the constant's name, too."""
 
@@ -112,8 +126,34 @@ class Running:
 def run_warm(
     folder: Path, words: tuple[str, ...], environment: Mapping[str, str], *, room: int | None = None
 ) -> Ended:
-    """Run the command line in a folder to its end, without a terminal."""
+    """Run the command line in a folder to its end, without a terminal.
+
+    One that asks nobody runs in this process, where its imports are done: in a fourth of the time.
+    """
+    if room is None and words and words[0] in _BRIEF and _NOT_HERE.isdisjoint(words):
+        return _run_here(folder, words, environment)
     return begin(folder, words, environment, room=room).wait()
+
+
+def _run_here(folder: Path, words: tuple[str, ...], environment: Mapping[str, str]) -> Ended:
+    for kept in (tournament_section, stderr):
+        kept.cache_clear()  # by an earlier command, in another folder
+    out, err = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with (
+        patch.dict(os.environ, environment, clear=True),
+        patch.object(sys, "argv", ["tourney", *words]),
+        patch.object(sys, "stdin", StringIO()),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        chdir(folder),
+    ):
+        try:
+            main()
+            code: object = 0
+        except SystemExit as done:
+            code = done.code
+    said = (cast("BytesIO", each.buffer).getvalue().decode() for each in (out, err))
+    return Ended(code if isinstance(code, int) else int(code is not None), *said)
 
 
 def begin(
