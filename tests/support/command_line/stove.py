@@ -26,6 +26,7 @@ from commands.report.page import templates
 from commands.runs.workspace import open_workspace
 from commands.settings.starting.demo import lay_out_demo
 from commands.settings.version import package_versions
+from commands.viewer import following
 from tests.support.command_line.warm import HEAVY, MOST_QUERIES, Order, stove_lock
 from tests.support.faults.death import die
 
@@ -56,6 +57,7 @@ def batch_options(**options: float) -> None:
 
 
 batch_options(longest_poll_s=0.02, settle_s=0.5)
+vars(following)["_SHORTEST_S"] = 0.02  # between two looks at a ledger that is viewed
 
 
 def warm_up() -> None:
