@@ -110,4 +110,4 @@ def test_a_tournament_has_the_prompts_of_a_data_set_and_its_address(
     assert [(each.text, each.gold_answer, each.source) for each in opening.bank] == [
         ("Why?", "So.", "org/set")
     ]
-    assert address in opening.configuration
+    assert address in opening.opening.configuration
