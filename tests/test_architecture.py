@@ -1,6 +1,7 @@
 """What the folders promise, checked on the running program."""
 
 import ast
+import gc
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
 import typer
 
 from commands.cli.app import COMMANDS, command_line
@@ -26,59 +28,60 @@ CALLED_BY_LIBRARIES = {
 HEAVY = ("torch", "transformers", "peft", "ray", "anthropic", "openai", "sacrebleu")
 
 
-def modules_after(*lines: str, folder: Path) -> set[str]:
-    """Run command lines in a fresh interpreter and return what they imported."""
-    code = (
-        "import sys\nfrom commands.cli.app import main\n"
-        f"for line in {lines!r}:\n"
-        "    sys.argv = ['tourney', *line.split()]\n"
-        "    try:\n        main()\n    except SystemExit:\n        pass\n"
-        "print('\\n'.join(sys.modules), file=sys.stderr)\n"
-    )
+LINES = ("--help", "project --help", "status", "project elo --k 16", "report", "verify", "log")
+CODE = f"""
+import sys
+from commands.cli.app import main
+for line in {LINES}:
+    sys.argv = ["tourney", *line.split()]
+    try:
+        main()
+    except SystemExit:
+        pass
+    print(line, *sys.modules, sep="\\t", file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Give what a fresh interpreter has imported after each command line, and those before it."""
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+        [sys.executable, "-c", CODE],
+        cwd=tmp_path_factory.mktemp("empty"),
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    return set(done.stderr.splitlines())
+    told = [line.split("\t") for line in done.stderr.splitlines() if "\t" in line]
+    return {line: set(modules) for line, *modules in told}
 
 
-def test_a_reading_command_imports_no_heavy_package(tmp_path: Path) -> None:
+def test_a_reading_command_imports_no_heavy_package(imported: dict[str, set[str]]) -> None:
     """Help and projections answer at once because they never wait for torch or an SDK."""
-    imported = modules_after("--help", "project elo --k 16", "verify", "log", folder=tmp_path)
-
-    assert {"commands.cli.project.elo", "commands.cli.audit"} <= imported
-    assert not {package for package in HEAVY if package in imported}
+    assert {"commands.cli.project.elo", "commands.cli.audit"} <= imported["log"]
+    assert imported["log"].isdisjoint(HEAVY)
 
 
-def test_a_list_of_commands_imports_none_of_them(tmp_path: Path) -> None:
+def test_a_list_of_commands_imports_none_of_them(imported: dict[str, set[str]]) -> None:
     """What there is to choose from is shown without importing what it needs."""
-    imported = modules_after("--help", "project --help", folder=tmp_path)
+    found = imported["project --help"]
 
-    assert "commands.cli.app" in imported
-    assert not {name for name in imported if name.startswith(("projections", "numpy", "pydantic"))}
+    assert "commands.cli.app" in found
+    assert not {name for name in found if name.startswith(("projections", "numpy", "pydantic"))}
 
 
-def test_status_waits_for_no_arithmetic(tmp_path: Path) -> None:
+def test_status_waits_for_no_arithmetic(imported: dict[str, set[str]]) -> None:
     """Counting events needs neither arrays nor the schema of the settings."""
-    imported = modules_after("status", folder=tmp_path)
-
-    assert "commands.cli.project.status" in imported
-    assert imported.isdisjoint({"numpy", "pydantic", "sqlite_utils"})
+    assert "commands.cli.project.status" in imported["status"]
+    assert imported["status"].isdisjoint({"numpy", "pydantic", "sqlite_utils"})
 
 
-def test_a_report_waits_for_no_settings(tmp_path: Path) -> None:
-    """What checks settings files takes a third as long to import as all else that it needs."""
-    imported = modules_after("report", folder=tmp_path)
-
-    assert "commands.report.page" in imported
-    assert imported.isdisjoint({"pydantic", "commands.backends.wiring", "commands.settings.schema"})
-
-
-def test_elo_waits_for_no_other_projection(tmp_path: Path) -> None:
+def test_elo_waits_for_no_other_projection(imported: dict[str, set[str]]) -> None:
     """The imports of its neighbours would be a tenth of its start."""
-    imported = modules_after("project elo", folder=tmp_path)
+    found = imported["project elo --k 16"]
 
-    assert "commands.cli.project.elo" in imported
-    assert imported.isdisjoint(
+    assert "commands.cli.project.elo" in found
+    assert found.isdisjoint(
         {
             "projections.ratings.bradley_terry.rate",
             "projections.evaluations.metrics",
@@ -86,6 +89,14 @@ def test_elo_waits_for_no_other_projection(tmp_path: Path) -> None:
             "sqlite_utils",
         }
     )
+
+
+def test_a_report_waits_for_no_settings(imported: dict[str, set[str]]) -> None:
+    """What checks settings files takes a third as long to import as all else that it needs."""
+    found = imported["report"]
+
+    assert "commands.report.page" in found
+    assert found.isdisjoint({"pydantic", "commands.backends.wiring", "commands.settings.schema"})
 
 
 def test_every_command_has_help_with_an_example() -> None:
@@ -182,7 +193,10 @@ def sources() -> list[Path]:
 @cache
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
     """List the nodes of a module's syntax."""
-    return tuple(ast.walk(ast.parse(path.read_text("utf-8"))))
+    gc.disable()  # all of them stay
+    nodes = tuple(ast.walk(ast.parse(path.read_text("utf-8"))))
+    gc.enable()
+    return nodes
 
 
 def imported_modules() -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 
 from msgspec.structs import astuple
@@ -13,6 +14,8 @@ from commands.settings.sections import EvaluationSection
 from tests.docs import pages
 from tests.docs.evaluations import PAGE, blocks, lay_out_judged
 from tests.support.builders.evaluating import answering, make, write_lines
+
+HYDRA = re.compile(r'loader = "hydra".*?temperature = 0\.98\n(?:beta.*?\n)?', re.DOTALL)
 
 
 def convert(task: GenerationTask) -> str:
@@ -74,8 +77,15 @@ def test_the_page_lists_every_shipped_evaluation() -> None:
 
 
 def test_the_judged_evaluation_of_the_page_is_what_happens(tmp_path: Path) -> None:
-    """Its rubric and table are files that a newcomer copies."""
+    """Its rubric and table are files that a newcomer copies; here weights have no heads."""
     folder = lay_out_judged(tmp_path / "judged")
+    settings, numbers = folder / "tournament.toml", count(5)
+    settings.write_text(
+        HYDRA.sub(
+            lambda _: f'weights = "weights"\ntemperature = 0.{next(numbers)}\n',
+            settings.read_text(),
+        )
+    )
 
     (session,) = (each for each in pages.blocks(PAGE) if each.mark == "judged")
     for step in pages.steps(session.text):

@@ -19,7 +19,7 @@ from tests.support.faults.death import Death
 
 NIGHTLY = pytest.mark.nightly
 ENTRANTS = ("first", "second", "third")
-N_TALKS = 5
+N_TALKS = 3
 TALKS: Sequence[Mapping[str, object]] = [
     {"prompt_id": f"mt{n}", "turns": [f"Write a verse on {n}.", "Make it rhyme."]}
     for n in range(N_TALKS)
@@ -171,7 +171,7 @@ def test_a_bank_of_conversations_becomes_a_report(
         assert len(servers[name].traffic.asked) == N_REQUESTS
 
 
-@pytest.mark.parametrize("steps", [(30, 60, 90), pytest.param(range(3, 93, 3), marks=NIGHTLY)])
+@pytest.mark.parametrize("steps", [(20, 40, 60), pytest.param(range(3, 69, 3), marks=NIGHTLY)])
 def test_whatever_is_killed_no_question_is_answered_twice(
     folder: Path, servers: Mapping[str, FakeOpenAI], steps: Iterable[int]
 ) -> None:
@@ -205,12 +205,12 @@ SHARED: Sequence[Mapping[str, object]] = [  # also a beginning of another, and o
 ]
 
 
-@pytest.mark.parametrize("others", [(), SHARED])
+@pytest.mark.parametrize("others", [SHARED, pytest.param((), marks=NIGHTLY)])
 def test_a_dialogue_whose_first_answer_was_redacted_is_not_asked_again(
     folder: Path, servers: Mapping[str, FakeOpenAI], others: Sequence[Mapping[str, object]]
 ) -> None:
     """Its outcomes stay, of all prompts that share it, and everything is verified and replayed."""
-    lay_out(folder, servers, [*TALKS, *OTHERS, *others])
+    lay_out(folder, servers, [*TALKS[:2], *others])
     done(folder, "run", "--yes")
     before = done(folder, "project", "bt", "--json").stdout
     with Ledger.read_only(folder / "tournament.db") as ledger:

@@ -101,109 +101,73 @@ def observations(folder: Path) -> Iterator[SampleObserved]:
     yield from (event for event in events if isinstance(event, SampleObserved))
 
 
-@pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.nightly)])
 def test_killed_at_random_an_evaluation_ends_as_if_undisturbed(
     place: Path, tmp_path: Path, n_kills: int
 ) -> None:
-    """The same table, and no sample twice: what was observed is neither lost nor done again."""
+    """The same table, and no sample twice; what is owed is told beforehand, and nothing after."""
     undisturbed = shutil.copytree(place, tmp_path / "undisturbed")
     words = ("apply", "evaluate", "--entrant", "base_olmo")
-    assert launch(undisturbed, *words).returncode == 0
+    plan = ("plan", *words[1:], "--exit-code", "--json")
+    before = launch(undisturbed, *plan)
+    assert not (undisturbed / "tournament.db").exists()
+    done = launch(undisturbed, *words)
 
     kill(place, *words, n_kills=n_kills, furthest=100)
     assert launch(place, *words).returncode == 0
+    after = launch(place, *plan)
 
     seen = [each.natural_key for each in observations(place)]
     assert len(seen) == len(set(seen)) == N_SAMPLES
     assert tables(place) == tables(undisturbed)
-
-
-def test_what_is_owed_is_told_beforehand_and_is_nothing_afterwards(
-    place: Path, tourney: Tourney
-) -> None:
-    """Planning is free: it reads no weights and writes nothing."""
-    before = tourney("plan", "evaluate", "--entrant", "base_olmo", "--exit-code", "--json")
-    assert not (place / "tournament.db").exists()
-    done = tourney("apply", "evaluate", "--entrant", "base_olmo")
-    after = tourney("plan", "evaluate", "--entrant", "base_olmo", "--exit-code", "--json")
-
     assert (before.returncode, done.returncode, after.returncode) == (9, 0, 0), done.stderr
-    assert json.loads(before.stdout)["n_owed"] == N_SAMPLES
-    assert json.loads(after.stdout)["n_owed"] == 0
+    assert [json.loads(each.stdout)["n_owed"] for each in (before, after)] == [N_SAMPLES, 0]
     assert f"{N_SAMPLES} samples were missing: {N_SAMPLES} observed" in done.stderr
-    assert tourney("verify").returncode == 0
 
 
 def test_recorded_answers_are_scored_again_without_weights(place: Path, tourney: Tourney) -> None:
-    """Another check costs no GPU, and changes nothing that is on record."""
-    tourney("apply", "evaluate", "--entrant", "base_olmo", "--evaluation", "echo")
+    """Another check costs no GPU, and changes nothing on record until more samples are asked."""
+    evaluate = partial(tourney, "apply", "evaluate", "--entrant", "base_olmo", "--evaluation")
+    evaluate("echo", "--limit", "4")
     metrics = partial(tourney, "project", "metrics", "--json")
     before = json.loads(metrics().stdout)
-    mine = place / "mine.py"
-    mine.write_text(MINE.replace("> int(y)", "> -1"), encoding="utf-8")
-    shutil.rmtree(place / "weights")
+    (place / "mine.py").write_text(MINE.replace("> int(y)", "<= int(y)"), encoding="utf-8")
+    shutil.move(place / "weights", place / "away")
 
     again, recorded = json.loads(metrics("--rescore").stdout), json.loads(metrics().stdout)
 
     scores = [row["value"] for row in again["rows"] if row["metric"] == "score"]
-    assert scores == [1.0]
+    assert scores == [0.0]
     assert recorded == before
     assert before["rows"] != again["rows"]
     export = partial(tourney, "export", "results")
     today, then = export(), export("--as-of", str(before["as_of"]))
     assert "echo is scored again: its code changed since it was evaluated" in today.stderr
-    assert (fields(today)["results"], then.stderr) == ({"echo": 1.0}, "")
-    assert fields(then)["results"] != {"echo": 1.0}
+    assert (fields(today)["results"], then.stderr) == ({"echo": 0.0}, "")
+    assert fields(then)["results"] == {"echo": 1.0}
 
-
-def test_more_samples_under_another_check_are_told_of(place: Path, tourney: Tourney) -> None:
-    """The table would mix two scorings without a word; with the old ones it is as it was."""
-    evaluate = partial(tourney, "apply", "evaluate", "--entrant", "base_olmo", "--evaluation")
-    evaluate("echo", "--limit", "4")
-    (place / "mine.py").write_text(MINE.replace("> int(y)", "<= int(y)"), encoding="utf-8")
-
-    again = evaluate("echo", "--limit", "4")
-
-    assert (
-        "base_olmo on echo: 4 recorded samples were scored by other code; they are scored again"
-        in again.stderr
-    )
-    assert again.returncode == 0
+    shutil.move(place / "away", place / "weights")
+    more = evaluate("echo", "--limit", "5")
+    scored = "base_olmo on echo: 4 recorded samples were scored by other code; they are scored"
+    assert scored in more.stderr
     assert "4 recorded samples got another score: the evaluation's code changed since" in (
-        evaluate("echo").stderr
+        evaluate("echo", "--limit", "5").stderr
     )
+    require_an_evaluation_to_score_again(place)
 
 
-def test_scoring_again_needs_the_evaluation(place: Path, tourney: Tourney) -> None:
+def require_an_evaluation_to_score_again(place: Path) -> None:
     """What nobody defines any more cannot be asked."""
-    tourney("apply", "evaluate", "--entrant", "base_olmo", "--evaluation", "echo", "--limit", "1")
     settings = place / "tournament.toml"
     text = settings.read_text(encoding="utf-8")
     settings.write_text(text.partition("[[evaluations]]")[0], encoding="utf-8")
-
-    done = tourney("project", "metrics", "--rescore")
-
+    done = launch(place, "project", "metrics", "--rescore")
     settings.unlink()
-    without = tourney("project", "metrics", "--rescore")
+    without = launch(place, "project", "metrics", "--rescore")
 
     assert (done.returncode, without.returncode) == (2, 2)
     assert "has no [[evaluations]] with id echo" in done.stderr
     assert "scored again by the same `tourney evaluate`" in without.stderr
-
-
-def test_a_fault_in_an_evaluations_own_code_is_told_as_its_own(
-    place: Path, tourney: Tourney
-) -> None:
-    """Which evaluation, at which item, and where in its file; no traceback of ours."""
-    mine = place / "mine.py"
-    mine.write_text(MINE.replace("int(y)", "int('x')"), encoding="utf-8")
-
-    done = tourney("apply", "evaluate", "--entrant", "base_olmo", "--evaluation", "echo")
-
-    assert done.returncode != 0
-    assert "evaluation 'echo' failed at scoring echo[" in done.stderr
-    assert "mine.py" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -454,29 +418,12 @@ def test_two_commands_on_one_new_ledger_take_turns(place: Path) -> None:
 
 def test_what_cannot_be_evaluated_leaves_no_ledger(place: Path) -> None:
     """An empty one would look like a run without results."""
-    (place / "data.jsonl").write_text('{"a": 0}\n', encoding="utf-8")
-    (place / "task.yaml").write_text(
-        "task: t\noutput_type: multiple_choice\ndataset_path: json\ntest_split: test\n"
-        "dataset_kwargs: {data_files: {test: data.jsonl}}\n"
-        "doc_to_text: '{{q}}'\ndoc_to_choice: ['a', 'b']\ndoc_to_target: '{{a}}'\n",
-        encoding="utf-8",
-    )
-    (place / "wrong.py").write_text("class Wrong(:\n", encoding="utf-8")
     (place / "empty").mkdir()
     (place / "empty" / "model.safetensors").write_bytes(b"none")
     before = {*place.iterdir()}
-    cases = {
-        ("weights", "task.yaml"): "'q' is undefined",
-        ("weights", "none.yaml"): "none.yaml: there is no such file",
-        ("weights", "wrong.py:Wrong"): "SyntaxError",
-        ("weights", "none.py:None"): "none.py: there is no such file",
-        ("none", "copying"): "none",
-        ("empty", "copying"): "empty",
-    }
 
-    for (weights, uses), said in cases.items():
-        done = launch(place, "evaluate", weights, "--uses", uses, "-l", "sub/new.db")
-        assert done.returncode in {1, 2}, (uses, done.stderr)
-        assert said in done.stderr
+    done = launch(place, "evaluate", "empty", "--uses", "copying", "-l", "sub/new.db")
 
+    assert done.returncode in {1, 2}, done.stderr
+    assert "empty" in done.stderr
     assert {*place.iterdir()} == before

@@ -36,7 +36,7 @@ from tests.support.faults.death import Death, before
 
 CANARY = "sk-proj-canary-3d9a"
 MODEL = "gpt-5-mini"
-N_QUERIES = 72  # 2 prompts, 3 dimensions, 6 pairs, both orders
+N_QUERIES = 36  # 1 prompt, 3 dimensions, 6 pairs, both orders
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def folder(tmp_path: Path, fake: FakeOpenAIBatches, monkeypatch: pytest.MonkeyPa
     """Give a tournament that four entrants have answered, judged in batches by OpenAI's model."""
     place = paid.lay_out(
         tmp_path / "paid",
-        n_prompts=2,
+        n_prompts=1,
         judge={"model": MODEL, "pilot_model": MODEL, "base_url": fake.url},
     )
-    monkeypatch.setenv(MOST_QUERIES, "30")
+    monkeypatch.setenv(MOST_QUERIES, "15")
     settings = place / "tournament.toml"
     text = settings.read_text(encoding="utf-8").replace("anthropic-batch", "openai-batch")
     settings.write_text(f"{text}", encoding="utf-8")
@@ -122,10 +122,12 @@ def test_an_order_of_unknown_fate_is_paid_once(
 
 
 KILLS = [
-    before(OpenAIBatches.create),
     before(decode_json, call=2),  # the order was taken, and nobody read the answer
     before(Receipts.receipt, call=20),
-    *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(20, 560, 20)),
+    *(
+        pytest.param(each, marks=pytest.mark.nightly)
+        for each in (before(OpenAIBatches.create), *map(Death, range(20, 300, 10)))
+    ),
 ]
 
 
@@ -161,7 +163,7 @@ def test_a_jury_of_three_makers_is_asked_at_three_servers_with_three_keys(tmp_pa
             name: stack.enter_context(FakeOpenAI(verdict_of(name), api_key=key))
             for name, key in keys.items()
         }
-        place = paid.lay_out(tmp_path / "paid", n_prompts=2)
+        place = paid.lay_out(tmp_path / "paid", n_prompts=1)
         settings = place / "tournament.toml"
         jury = ""
         for name, server in servers.items():

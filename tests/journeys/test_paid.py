@@ -177,7 +177,7 @@ def test_a_refusal_names_the_cap_that_was_said(
     assert " and $0.00 spent" not in refused.err
 
 
-N_QUERIES: Final = 144  # 4 prompts, 3 dimensions, 6 pairs, both orders
+N_QUERIES: Final = 72  # 2 prompts, 3 dimensions, 6 pairs, both orders
 _HEADLINE: Final = {"factuality": 558, "calibration": 858, "clinical_utility": 858}
 _PILOT: Final = {"factuality": 192, "calibration": 300, "clinical_utility": 300}
 
@@ -191,8 +191,8 @@ def fake() -> Iterator[FakeAnthropic]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a tournament of four prompts, answered by four entrants."""
-    place = paid.lay_out(tmp_path / "paid", n_prompts=4)
+    """Give a tournament of two prompts, answered by four entrants."""
+    place = paid.lay_out(tmp_path / "paid", n_prompts=2)
     paid.record_responses(place)
     return place
 
@@ -387,7 +387,7 @@ def test_hostile_responses_are_judged_stored_and_shown(tmp_path: Path, fake: Fak
     listed = tourney(folder, "project", "responses", "--format", "csv", url=fake.url)
 
     assert (done.code, shown.code, listed.code) == (0, 0, 0), done.err + shown.err
-    assert len(paid.verdicts_in(folder)) == N_QUERIES // 2
+    assert len(paid.verdicts_in(folder)) == N_QUERIES
     assert not {"\x1b", "\x00"} & set(shown.out + listed.out)
     assert tourney(folder, "verify", url=fake.url).code == 0
 

@@ -58,7 +58,6 @@ def test_a_run_is_logged_where_the_clients_own_variables_say(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With ratings, intervals and the report, in an experiment of the tournament's name."""
-    pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", (place / "mlruns").as_uri())
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
 
@@ -76,11 +75,11 @@ def test_a_run_is_logged_where_the_clients_own_variables_say(
     assert (run.parent / "tags" / "mlflow.runName").read_text() == "new prompt"
 
 
+@pytest.mark.nightly  # that of MLflow is in one line by day, too
 def test_what_a_client_refuses_is_one_line_with_its_own_remedy(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It knows how to log in; no traceback of it is shown."""
-    pytest.importorskip("wandb")
     monkeypatch.setenv("HOME", str(place))
     for name in ("WANDB_API_KEY", "WANDB_MODE"):
         monkeypatch.delenv(name, raising=False)

@@ -2,11 +2,11 @@
 
 import json
 import os
+from collections.abc import Iterable
 from csv import DictReader
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from commands.backends.huggingface.local import LocalModels
 from commands.ports import GeneratedText, GenerationTask
@@ -14,32 +14,14 @@ from commands.runs.register import opening_of
 from commands.settings.inputs import shipped_data
 from commands.settings.reader import read_settings
 from commands.settings.starting.demo import lay_out_demo
-from ledger.events.registration import Entrant, EntrantRegistered, PromptRegistered
+from ledger.events.registration import EntrantRegistered, PromptRegistered
 from projections.tournament.matches import prompt_seed
 from tests.support.builders.events import key
 from tests.support.command_line.launching import launch
 
-N_PROMPTS, MAX_NEW_TOKENS = 8, 8
 
-
-@pytest.fixture(scope="module")
-def tasks(tmp_path_factory: pytest.TempPathFactory) -> list[GenerationTask]:
-    """Give short tasks of all four entrants on prompts of very different lengths."""
-    folder = tmp_path_factory.mktemp("quickstart") / "demo"
-    lay_out_demo(folder)
-    return [
-        GenerationTask(
-            task.response_key,
-            replace(task.entrant, max_new_tokens=MAX_NEW_TOKENS),
-            task.prompt_text,
-            task.seed,
-        )
-        for task in all_tasks(folder).values()
-    ]
-
-
-def all_tasks(folder: Path) -> dict[tuple[str, str], GenerationTask]:
-    """Return the tasks of all entrants on some prompts, by prompt and entrant."""
+def tasks_of(folder: Path, n_prompts: int) -> dict[tuple[str, str], GenerationTask]:
+    """Return the tasks of all entrants on some prompts of very different lengths, by both."""
     registrations = opening_of(
         read_settings(folder / "tournament.toml", os.environ), folder, versions=()
     ).registrations
@@ -53,60 +35,59 @@ def all_tasks(folder: Path) -> dict[tuple[str, str], GenerationTask]:
             prompt_seed(prompt.prompt_id),
         )
         for entrant in entrants
-        for prompt in prompts[:: len(prompts) // N_PROMPTS][:N_PROMPTS]
+        for prompt in prompts[:: len(prompts) // n_prompts][:n_prompts]
     }
 
 
-def texts(tasks: list[GenerationTask], *, rows: int) -> dict[str, str]:
-    """Generate in batches of about so many rows, and return the text of each task."""
-    widest = max(len(task.prompt_text) for task in tasks) // 3 + MAX_NEW_TOKENS
-    generator = LocalModels(batch_tokens=1 if rows == 1 else rows * widest, device="cpu")
-    results = [result for batch in generator.generate(tasks) for result in batch]
+def texts(tasks: Iterable[GenerationTask], *, batch_tokens: int) -> dict[str, str]:
+    """Generate in batches of so many tokens, and return the text of each task."""
+    generator = LocalModels(batch_tokens=batch_tokens, device="cpu")
+    results = [result for batch in generator.generate([*tasks]) for result in batch]
     assert all(isinstance(result, GeneratedText) for result in results)
     return {result.response_key: result.text for result in results if hasattr(result, "text")}
 
 
-@pytest.fixture(scope="module")
-def answers(tasks: list[GenerationTask]) -> dict[str, str]:
-    """Give the text of each task, generated in batches of five."""
-    return texts(tasks, rows=5)
-
-
-def test_responses_do_not_depend_on_the_batch(
-    tasks: list[GenerationTask], answers: dict[str, str]
-) -> None:
-    """Greedy or sampled, in float32, a response belongs to its prompt and seed alone."""
-    alone = texts(tasks[::3], rows=1)
-
-    assert alone.items() <= answers.items()
-
-
-def test_the_four_entrants_answer_differently(
-    tasks: list[GenerationTask], answers: dict[str, str]
-) -> None:
-    """A tournament of equals would show nothing."""
-    by_entrant: dict[str, list[str]] = {}
-
-    for task in tasks:
-        by_entrant.setdefault(name_of(task.entrant), []).append(answers[task.response_key])
-
-    assert len(by_entrant) == 4
-    assert len({tuple(given) for given in by_entrant.values()}) == 4
-
-
-def test_the_recorded_answers_are_those_of_the_weights(tmp_path: Path) -> None:
-    """`tourney project responses --format csv` wrote them, in `tourney demo --weights`."""
-    lay_out_demo(tmp_path)
+def recorded_answers() -> dict[tuple[str, str], str]:
+    """Return the answers that `tourney demo` shows, by prompt and entrant."""
     with (shipped_data() / "quickstart" / "answers.csv").open(encoding="utf-8") as rows:
-        recorded = {(row["prompt"], row["entrant"]): row["text"] for row in DictReader(rows)}
-    tasks = all_tasks(tmp_path)
+        return {(row["prompt"], row["entrant"]): row["text"] for row in DictReader(rows)}
 
-    generated = texts([*tasks.values()], rows=8)
+
+@pytest.mark.parametrize(
+    ("n_prompts", "batch_tokens"),
+    [
+        (2, 2048),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in ((8, 2048), (16, 500), (8, 1))
+        ),
+    ],
+)
+def test_the_recorded_answers_are_those_of_the_weights_whatever_the_batch(
+    tmp_path: Path, n_prompts: int, batch_tokens: int
+) -> None:
+    """They were written from batches of all prompts, greedy and sampled, in float32."""
+    lay_out_demo(tmp_path)
+    recorded = recorded_answers()
+    tasks = tasks_of(tmp_path, n_prompts)
+
+    generated = texts(tasks.values(), batch_tokens=batch_tokens)
 
     assert len(recorded) == 4 * 143
     assert {name: generated[task.response_key] for name, task in tasks.items()} == {
         name: recorded[name] for name in tasks
     }
+
+
+def test_the_four_entrants_answer_differently() -> None:
+    """A tournament of equals would show nothing."""
+    by_entrant: dict[str, list[str]] = {}
+
+    for (_, entrant), text in recorded_answers().items():
+        by_entrant.setdefault(entrant, []).append(text)
+
+    assert len(by_entrant) == 4
+    assert len({*map(tuple, by_entrant.values())}) == 4
 
 
 def test_the_weights_are_small_enough_to_ship() -> None:
@@ -116,11 +97,6 @@ def test_the_weights_are_small_enough_to_ship() -> None:
     size = sum(file.stat().st_size for file in shipped.rglob("*") if file.is_file())
 
     assert size <= 12 * 2**20
-
-
-def name_of(entrant: Entrant) -> str:
-    """Return an entrant's label."""
-    return entrant.entrant_id
 
 
 @pytest.mark.nightly

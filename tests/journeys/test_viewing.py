@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from ledger.store import Ledger
-from tests.support.command_line.launching import N_PROMPTS, launch
-from tests.support.command_line.warm import Running, begin
+from tests.support.command_line.launching import launch
+from tests.support.command_line.warm import begin
 from tests.support.patience import PATIENCE_S
 
-_N_RESPONSES: Final = 4 * N_PROMPTS
+_N_PROMPTS: Final = 8
+_N_PAIRS: Final = 3 * _N_PROMPTS
 _STEP: Final = re.compile(r"<b>([\d,]+)</b> of ([\d,]+) <bdi>(\w+)")
 _ROW: Final = re.compile(r'<a href="/battle/(\w+)">')
 
@@ -81,40 +82,44 @@ def _number(text: str) -> int:
 
 
 @pytest.fixture
-def viewing(place: Path) -> Iterator[Running]:
-    """Give `tourney view` on a tournament whose responses are there."""
-    assert launch(place, "apply", "generate").returncode == 0
-    process = begin(place, ("view",), os.environ)
-    process.until(lambda: "token=" in process.out)
-    yield process
-    process.kill()
+def place(tmp_path: Path) -> Path:
+    """Give a tournament of three systems whose answers are there, and some of them judged."""
+    rows = [f"What is {n} plus 1?,{n + 1},{n + 1}.,{n} or so,No {n}" for n in range(_N_PROMPTS)]
+    (tmp_path / "table.csv").write_text("\n".join(["prompt,gold_answer,a,b,c", *rows]))
+    for folder, words in (
+        (tmp_path, "init mine --from-answers table.csv"),
+        (tmp_path / "mine", "apply generate"),
+        (tmp_path / "mine", "apply judge --limit 4 --allow-gaps"),
+    ):
+        done = launch(folder, *words.split())
+        assert done.returncode == 0, done.stderr
+    return tmp_path / "mine"
 
 
 @pytest.fixture
-def reader(viewing: Running) -> Iterator[Reader]:
-    """Give a browser that opened the address."""
+def reader(place: Path) -> Iterator[Reader]:
+    """Give a browser that opened the address that `tourney view` tells."""
+    viewing = begin(place, ("view",), os.environ)
+    viewing.until(lambda: "token=" in viewing.out)
     with ExitStack() as closing:
         yield Reader(viewing.out.split()[0], closing)
+    viewing.kill()
 
 
 def test_a_view_shows_how_far_a_run_is_until_its_end(place: Path, reader: Reader) -> None:
-    """Another process judges some pairs, then a third all the others: one page follows them."""
+    """Another process judges what is left: one page follows it."""
     *_, at_first = reader.until(head_of(place))
 
-    assert launch(place, "apply", "judge", "--limit", "4", "--allow-gaps").returncode == 0
-    *_, between = reader.until(head_of(place))
-    running = begin(place, ("run",), os.environ)
-    running.until(lambda: is_published(place))
+    assert launch(place, "run").returncode == 0
     *passing, at_last = reader.until(head_of(place))
-    assert running.wait().code == 0
 
-    every, n_pairs = (_N_RESPONSES, _N_RESPONSES), at_last.pairs[1]
-    assert at_first[1:] == (every, (0, n_pairs), ())
-    assert 0 < between.pairs[0] < n_pairs
-    assert at_last[1:3] == (every, (n_pairs, n_pairs))
-    assert between.newest
-    assert [*at_last.newest[: len(between.newest)]] != [*between.newest]
-    judged = [each.pairs[0] for each in (at_first, between, *passing, at_last)]
+    every = (3 * _N_PROMPTS,) * 2
+    assert at_first.responses == at_last.responses == every
+    assert 0 < at_first.pairs[0] < at_first.pairs[1] == _N_PAIRS
+    assert at_last.pairs == (_N_PAIRS, _N_PAIRS)
+    assert at_first.newest
+    assert [*at_last.newest[: len(at_first.newest)]] != [*at_first.newest]
+    judged = [each.pairs[0] for each in (at_first, *passing, at_last)]
     assert judged == sorted(judged)
 
 
@@ -122,9 +127,3 @@ def head_of(place: Path) -> int:
     """Return the last position of the ledger."""
     with Ledger.read_only(place / "tournament.db") as ledger:
         return ledger.head.position
-
-
-def is_published(place: Path) -> bool:
-    """Say whether the run has come to its end."""
-    with Ledger.read_only(place / "tournament.db") as ledger:
-        return any(ledger.read(types={"RatingsPublished"}))

@@ -358,6 +358,7 @@ def test_what_an_entrant_cannot_do_is_said_before_anything_runs(tmp_path: Path) 
         "beams": write_sums(tmp_path, task="beams", **beams),
         "code": write_sums(tmp_path, task="code", unsafe_code=True),
         "nowhere": tmp_path / "nowhere.yaml",
+        "field": write_sums(tmp_path, task="field", doc_to_text="{{question}}"),
     }.items():
         with pytest.raises(ConfigurationError) as caught:
             planned(file, Scripted())
@@ -366,3 +367,4 @@ def test_what_an_entrant_cannot_do_is_said_before_anything_runs(tmp_path: Path) 
     assert "generation_kwargs.num_beams is not supported" in faults["beams"]
     assert "confirm_run_unsafe_code = true" in faults["code"]
     assert "there is no such file" in faults["nowhere"]
+    assert "'question' is undefined" in faults["field"]

@@ -37,11 +37,10 @@ def test_weights_and_biases_has_ratings_and_report(
     in_child(log)
 
 
-@pytest.mark.nightly
-def test_mlflow_without_a_place_says_how_to_name_one(
+def test_what_mlflow_refuses_is_one_line_and_without_a_place_says_how_to_name_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its own words are about a registry of models, which nobody asked for."""
+    """Without a place its own words are about a registry of models, which nobody asked for."""
     pytest.importorskip("mlflow")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -51,6 +50,10 @@ def test_mlflow_without_a_place_says_how_to_name_one(
     def log() -> None:
         with pytest.raises(ConfigurationError, match="set MLFLOW_TRACKING_URI, for instance to"):
             log_run("mlflow", RUN)
+        os.environ["MLFLOW_TRACKING_URI"] = "nobody://knows"
+        with pytest.raises(ConfigurationError, match=r"^mlflow: .*nobody://knows") as refused:
+            log_run("mlflow", RUN)
+        assert len(str(refused.value).splitlines()) == 1
 
     in_child(log)
 

@@ -6,27 +6,24 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from select import select
 from socket import AF_UNIX, socket
 from tempfile import TemporaryDirectory
-from typing import Final, NoReturn, TextIO, cast
+from typing import Final, NoReturn, TextIO
 
 import msgspec
 
 import commands.cli
 from commands.cli.app import main
-from commands.entrants import session as responding
-from commands.judging import session as judging
 from commands.report.page import templates
 from commands.runs.workspace import open_workspace
 from commands.settings.starting.demo import lay_out_demo
 from commands.settings.version import package_versions
-from tests.support.command_line.warm import HEAVY, MOST_QUERIES, Order, stove_lock
+from commands.viewer import following
+from tests.support.command_line.warm import HEAVY, Order, short_batches, stove_lock
 from tests.support.faults.death import die
 
 IMPORTED: Final = (
@@ -48,14 +45,7 @@ WITH_TORCH: Final = (
 )
 
 
-def batch_options(**options: float) -> None:
-    """Let batches be handled with other options than a user's, who waits for minutes."""
-    for asking in (judging, responding):
-        make = cast("Callable[..., object]", vars(asking)["BatchOptions"])
-        vars(asking)["BatchOptions"] = partial(make, **options)
-
-
-batch_options(longest_poll_s=0.02, settle_s=0.5)
+vars(following)["_SHORTEST_S"] = 0.02  # between two looks at a ledger that is viewed
 
 
 def warm_up() -> None:
@@ -147,14 +137,13 @@ def be(order: Order) -> NoReturn:
         os.dup2(os.open(path, os.O_RDONLY if stream == 0 else os.O_WRONLY), stream)
     if order.room is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.room, order.room))
-    if (most := os.environ.pop(MOST_QUERIES, None)) is not None:
-        batch_options(most_queries=int(most))
     sys.argv = ["tourney", *order.words]
     if order.death is not None:
         die(order.death)
     code: int | str | None = 0
     try:
-        main()
+        with short_batches():
+            main()
     except SystemExit as done:
         code = done.code
     except BaseException:  # noqa: BLE001  # as an interpreter ends: with its traceback

@@ -1,5 +1,7 @@
 """Commands run by a process with the imports done, which forks for each: none starts cold.
 
+Most commands run where they are called, unless they are begun and not waited for.
+
 There are two: one has torch, whose memory makes each fork three times as slow. Each serves all
 workers of a run of the tests, on a socket of theirs, each worker by a fork of its own. Orders go
 to it as lines of JSON; a process id comes back for each. An id that is sent to it comes back as
@@ -16,16 +18,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
-from io import TextIOWrapper
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
+from functools import cache, partial
+from importlib import import_module
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
+from unittest.mock import patch
 
 import msgspec
 
+from commands.cli.app import main
+from commands.cli.shared.ledger import tournament_section
+from commands.cli.shared.output import stderr
 from tests.support.faults.death import Death
 
 STOVE: Final = "STOVE"
@@ -33,6 +40,16 @@ STOVE: Final = "STOVE"
 HEAVY: Final = "with-torch"
 LIGHT: Final = "without-torch"
 _READ_WEIGHTS: Final = {"apply", "demo", "doctor", "evaluate", "hydra-weights", "run"}
+_HERE: Final = {
+    *("apply", "backup", "batch", "battle", "doctor", "export", "gate", "import", "init", "log"),
+    *("merge", "plan", "prices", "project", "redact", "replay", "report", "run", "sql", "status"),
+    "verify",
+}
+_NOT_HERE: Final = {
+    *("--rescore", "evaluate", "results"),  # which import what their user wrote
+    *("hydra-weights", "mlflow", "wandb"),  # whose packages are large, or stay about
+}
+_ASKING: Final = ("commands.entrants.session", "commands.judging.session")
 MOST_QUERIES: Final = "MOST_QUERIES"
 """The variable by which a test has small batches; the constant's name, too."""
 
@@ -112,8 +129,36 @@ class Running:
 def run_warm(
     folder: Path, words: tuple[str, ...], environment: Mapping[str, str], *, room: int | None = None
 ) -> Ended:
-    """Run the command line in a folder to its end, without a terminal."""
+    """Run the command line in a folder to its end, without a terminal.
+
+    It runs in this process if it may: that takes half the time, or a fourth where it only reads.
+    """
+    is_for_here = words and words[0] in _HERE and _NOT_HERE.isdisjoint(words)
+    if is_for_here and room is None and not _reads_weights(folder, words):
+        return _run_here(folder, words, environment)
     return begin(folder, words, environment, room=room).wait()
+
+
+def _run_here(folder: Path, words: tuple[str, ...], environment: Mapping[str, str]) -> Ended:
+    for kept in (tournament_section, stderr):
+        kept.cache_clear()  # by an earlier command, in another folder
+    out, err = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with (
+        patch.dict(os.environ, environment, clear=True),
+        short_batches(),
+        patch.object(sys, "argv", ["tourney", *words]),
+        patch.object(sys, "stdin", StringIO()),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        chdir(folder),
+    ):
+        try:
+            main()
+            code: object = 0
+        except SystemExit as done:
+            code = done.code
+    said = (cast("BytesIO", each.buffer).getvalue().decode() for each in (out, err))
+    return Ended(code if isinstance(code, int) else int(code is not None), *said)
 
 
 def begin(
@@ -142,6 +187,19 @@ def begin(
     order = Order(words, str(folder), dict(environment), terminal, str(out), str(err), room, death)
     stove = _stove(HEAVY if _reads_weights(folder, words) else LIGHT)
     return Running(stove, _asked(stove, order), said)
+
+
+@contextmanager
+def short_batches() -> Iterator[None]:
+    """Let batches be handled with other options than a user's, who waits for minutes."""
+    options: dict[str, float] = {"longest_poll_s": 0.02, "settle_s": 0.5}
+    if (most := os.environ.get(MOST_QUERIES)) is not None:
+        options["most_queries"] = int(most)
+    with ExitStack() as stack:
+        for asking in map(import_module, _ASKING):
+            make = partial(vars(asking)["BatchOptions"], **options)
+            stack.enter_context(patch.object(asking, "BatchOptions", make))
+        yield
 
 
 def share_stove() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from commands.backends.wiring import open_dataset, parquet_content
+from commands.cli.shared.workspace import workspace
 from commands.errors import ConfigurationError
 from commands.importing.formats.rows import Record
 from commands.settings.hub_dataset import hub_dataset
 from tests.providers.hub import MAIN, FakeHub, Repository
+from tests.support.builders.commands import write_rubric
 
 SET = "hf://datasets/org/set"
 CLIENTS = ("huggingface_hub.constants", "datasets.config")
@@ -86,3 +88,30 @@ def test_the_cache_answers_without_a_network_but_never_with_another_revision(
     for revision in ("v1", "0" * 40):
         with pytest.raises(ConfigurationError, match=f"has commit {pinned}; connect, or name"):
             questions(f"@{revision}?split=test")
+
+
+def test_a_tournament_has_the_prompts_of_a_data_set_and_its_address(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """They are content like any other; their source is the data set."""
+    asked = parquet_content({"ask": str, "answer": str}, [{"ask": "Why?", "answer": "So."}])
+    repository.commit({"test.parquet": asked}, "v1")
+    address = f"{SET}@v1?split=test&text=ask"
+    settings = tmp_path / "tournament.toml"
+    entrants = "".join(
+        f'[[entrants]]\nid = "{each}"\nloader = "recorded"\nresponses = "answers.csv"\n'
+        for each in ("terse", "wordy")
+    )
+    settings.write_text(
+        f'[tournament]\nid = "hub"\n[prompts]\nbank = "{address}"\n{entrants}'
+        '[[rubrics]]\ndimension = "factuality"\npath = "rubric.md"\n'
+    )
+    write_rubric(tmp_path / "rubric.md")
+    (tmp_path / "answers.csv").write_text("prompt,response\nWhy?,So.\n")
+
+    opening = workspace(settings, None).opening
+
+    assert [(each.text, each.gold_answer, each.source) for each in opening.bank] == [
+        ("Why?", "So.", "org/set")
+    ]
+    assert address in opening.opening.configuration
