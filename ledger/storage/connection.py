@@ -160,8 +160,9 @@ def _open_without_files(path: Path) -> tuple[sqlite3.Connection, Snapshot | None
 def open_in_memory() -> sqlite3.Connection:
     """Create a ledger that lives as long as its connection: for tests and rehearsals."""
     connection = connect(":memory:")
-    connection.deserialize(_empty_ledger())  # takes a third of the time of making its tables
-    prepare(connection, Path(":memory:"))
+    connection.deserialize(_empty_ledger())  # takes a tenth of the time of making its tables
+    for pragma in schema.EVERY_CONNECTION:
+        connection.execute(pragma)
     return connection
 
 

@@ -1,7 +1,10 @@
 """Builders of events: a test states what it is about, and these fill in the rest."""
 
+import atexit
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from sqlite3 import Connection
 from typing import TypeVar
 
 import msgspec
@@ -26,8 +29,9 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import Value
 from ledger.identity import Digest, JudgeId, StreamId, digest_of
-from ledger.recorded import Receipt, Recorded
-from ledger.store import Ledger
+from ledger.recorded import Receipt, Recorded, microseconds
+from ledger.storage.connection import open_in_memory
+from ledger.storage.writer import EventWriter, draft
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import planned_response
@@ -186,13 +190,34 @@ def verdict(query_key: Digest, said: Verdict = "A", *, by: str = "reference") ->
 
 def recorded(events: Iterable[Event], *, stream: StreamId = STREAM) -> tuple[Recorded, ...]:
     """Return events as a real ledger in memory records them, a second apart."""
-    ticks = iter(range(10**9))
-    with Ledger.in_memory(now=lambda: NOON + timedelta(seconds=next(ticks))) as ledger:
-        return tuple(ledger.append(stream, [event])[0].recorded for event in events)
+    drafts = [draft(stream, event) for event in events]
+    connection = _scratch()
+    connection.execute("BEGIN")
+    try:
+        return tuple(
+            EventWriter(connection, microseconds(NOON) + n * 1_000_000)
+            .append(stream, [each], None)[0]
+            .recorded
+            for n, each in enumerate(drafts)
+        )
+    finally:
+        connection.execute("ROLLBACK")
+
+
+@cache
+def _scratch() -> Connection:
+    """Return a ledger in which nothing stays: to open one takes as long as twenty events."""
+    atexit.register((connection := open_in_memory()).close)
+    return connection
 
 
 def known(*events: Event, stream: StreamId = STREAM) -> Tournament:
     """Return what a tournament knows after events."""
+    return _known(events, stream)
+
+
+@lru_cache(maxsize=64)
+def _known(events: tuple[Event, ...], stream: StreamId) -> Tournament:
     return fold(tournament_of(stream), recorded(events, stream=stream))
 
 
