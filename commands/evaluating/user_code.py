@@ -6,7 +6,7 @@ The class is in a file (`file.py:Class`) or in an importable module (`module:Cla
 import ast
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -132,23 +132,24 @@ def _is_own(module: ModuleType, package: str) -> bool:
 def _neighbours(module: ModuleType) -> Iterator[ModuleType]:
     """Yield the modules in the folder of a module that it imports."""
     folder = _folder(module)
-    near = (sys.modules.get(name) for name in (_imports(module) if folder else ()))
+    near = (sys.modules.get(name) for name in (_imported(module) if folder else ()))
     yield from (each for each in near if each and _folder(each) == folder)
 
 
 @cache
-def _imports(module: ModuleType) -> tuple[str, ...]:
-    """Return the names that a module may import: what it takes from a package may be a module."""
-    found: list[str] = []
+def _imported(module: ModuleType) -> Sequence[str]:
+    """Return what a module imports, by name; of names in a module, each might be a module."""
+    imported: list[str] = []
     for node in ast.walk(ast.parse(_source(module))):
         if isinstance(node, ast.Import):
-            found += [each.name for each in node.names]
-        if isinstance(node, ast.ImportFrom):
+            imported += [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
             place = resolve_name(f"{'.' * node.level}{node.module or ''}", module.__package__)
-            found += [place, *(f"{place}.{each.name}" for each in node.names)]
-    return tuple(found)
+            imported += [place, *(f"{place}.{each.name}" for each in node.names)]
+    return imported
 
 
+@cache
 def _folder(module: ModuleType) -> Path | None:
     file = getattr(module, "__file__", None)
     return None if file is None else Path(file).resolve().parent

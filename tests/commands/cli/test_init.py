@@ -57,7 +57,7 @@ def test_it_asks_what_to_compare_at_a_terminal(tmp_path: Path) -> None:
     typed = b"\nopenai/gpt-5.6\ngoogle/gemini-3.5-flash\n\n\nopenai/gpt-5.6-mini\n"
 
     done = run_at_terminal(
-        tmp_path, ("init", "new"), {**os.environ}, answer=typed, asked="Parquet): "
+        tmp_path, ("init", "new"), os.environ, answer=typed, asked="Parquet): ", thinks=True
     )
 
     assert done.code == 0, done.after

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
@@ -200,6 +201,11 @@ def recorded(events: Iterable[Event], *, stream: StreamId = STREAM) -> tuple[Rec
 
 def known(*events: Event, stream: StreamId = STREAM) -> Tournament:
     """Return what a tournament knows after events."""
+    return _known(events, stream)
+
+
+@lru_cache(maxsize=64)
+def _known(events: tuple[Event, ...], stream: StreamId) -> Tournament:
     return fold(tournament_of(stream), recorded(events, stream=stream))
 
 

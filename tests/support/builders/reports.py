@@ -15,6 +15,7 @@ from projections.evaluations.metrics import metrics_of
 from projections.evaluations.samples import ITEMS
 from projections.evaluations.state import evaluations_of
 from projections.fold import fold
+from projections.tournament.folding import tournament_of
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, known, recorded, responses
 from tests.support.builders.worlds import Fate, become, matches_of, publication
@@ -22,12 +23,13 @@ from tests.support.builders.worlds import Fate, become, matches_of, publication
 
 def subject(*events: Event, stream: StreamId = STREAM) -> Subject:
     """Return what a report on these events is about."""
-    tournament = known(*events, stream=stream)
+    told_of = recorded(events, stream=stream)
+    tournament = fold(tournament_of(stream), told_of)
     told = publication(tournament)
     terms = replace(told.terms, judge=tournament.panel[0].judge_id)
     results = results_of(tournament, replace(told, terms=terms))
-    runs = fold(evaluations_of(stream), recorded(events, stream=stream)).runs
-    items = fold(ITEMS, recorded(events, stream=stream))
+    runs = fold(evaluations_of(stream), told_of).runs
+    items = fold(ITEMS, told_of)
     return Subject(results, Spend(stream), tuple(map(metrics_of, runs)), items, is_run=True)
 
 

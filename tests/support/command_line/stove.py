@@ -122,6 +122,13 @@ def forked(order: Order) -> int:
     return pid
 
 
+def unread() -> int:
+    """Open a pipe that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
 def be(order: Order) -> NoReturn:
     """Be the command line, and end."""
     os.chdir(order.folder)
@@ -134,7 +141,8 @@ def be(order: Order) -> NoReturn:
     )  # whoever began the tests may ignore it
     stdin, err = order.terminal or os.devnull, order.terminal or order.err
     for stream, path in ((0, stdin), (1, order.out), (2, err)):
-        os.dup2(os.open(path, os.O_RDONLY if stream == 0 else os.O_WRONLY), stream)
+        opened = os.open(path, os.O_RDONLY if stream == 0 else os.O_WRONLY) if path else unread()
+        os.dup2(opened, stream)
     if order.room is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.room, order.room))
     sys.argv = ["tourney", *order.words]

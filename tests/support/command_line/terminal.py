@@ -30,12 +30,13 @@ def run_at_terminal(
     *,
     answer: bytes | None,
     asked: str = ASKED,
+    thinks: bool = False,
 ) -> Answered:
-    """Run a command at a terminal; if it will ask, think a while, and type an answer."""
+    """Run a command at a terminal; if it will ask, type an answer, or think a while before."""
     ours, theirs = pty.openpty()
     command = begin(folder, words, {**environment, "TERM": "xterm"}, terminal=os.ttyname(theirs))
     before = _read(ours, PATIENCE_S, until=b"\n" if answer is None else asked.encode())
-    if answer is not None:
+    if thinks:
         before += _read(ours, _REPAINTED_S)
     os.close(theirs)
     if answer is not None and asked not in before:

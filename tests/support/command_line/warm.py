@@ -57,7 +57,8 @@ MOST_QUERIES: Final = "MOST_QUERIES"
 class Order(msgspec.Struct, frozen=True):
     """A command to be run, what it reads and writes, and what ends it.
 
-    It may write so many bytes to a file (`room`), and is killed where its death says so.
+    It may write so many bytes to a file (`room`), and is killed where its death says so. Where it
+    tells of errors (`err`) is "" if nobody reads it.
     """
 
     words: tuple[str, ...]
@@ -169,6 +170,7 @@ def begin(
     terminal: str | None = None,
     room: int | None = None,
     death: Death | None = None,
+    told: str | None = None,
 ) -> Running:
     """Begin a command in a folder, and do not wait for it.
 
@@ -179,12 +181,14 @@ def begin(
         terminal: Where it asks and tells: its standard input and error, and Ctrl-C reaches it.
         room: How many bytes it may write to a file.
         death: Where it is killed.
+        told: The file in which its standard error is lost; "": a pipe that nobody reads.
     """
     said = TemporaryDirectory(prefix="said-")
     out, err = Path(said.name, "out"), Path(said.name, "err")
     out.touch()
     err.touch()
-    order = Order(words, str(folder), dict(environment), terminal, str(out), str(err), room, death)
+    told = str(err) if told is None else told
+    order = Order(words, str(folder), dict(environment), terminal, str(out), told, room, death)
     stove = _stove(HEAVY if _reads_weights(folder, words) else LIGHT)
     return Running(stove, _asked(stove, order), said)
 
@@ -214,7 +218,7 @@ def _reads_weights(folder: Path, words: tuple[str, ...]) -> bool:
     """Guess whether a command imports torch; a wrong guess costs seconds, and no more."""
     settings = (file.read_bytes() for file in folder.glob("*.toml"))
     names_weights = (
-        "evaluate" in words or "demo" in words or any(b"weights" in each for each in settings)
+        "evaluate" in words or "--weights" in words or any(b"weights" in each for each in settings)
     )
     return names_weights and not _READ_WEIGHTS.isdisjoint(words)
 

@@ -15,7 +15,7 @@ from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.commands import terms
 from tests.support.builders.evaluations import plan
 from tests.support.builders.events import NOON, STREAM, entrant, judge, key, opened, rubric
-from tests.support.command_line.launching import launch
+from tests.support.command_line.launching import call, launch
 
 VOTES = "model_a,model_b,winner\nbase,tuned,tie\n"
 BATCH = planned_batch(key("q1"))
@@ -32,7 +32,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         others = opened(entrants=[entrant("zoe"), entrant("amy")], judges=[judge("strict")])
         ledger.append(StreamId("second"), [*others])
     (folder / "votes.csv").write_text(VOTES)
-    assert launch(folder, "import", "battles", "votes.csv", "--name", "people").returncode == 0
+    assert call(folder, "import", "battles", "votes.csv", "--name", "people").returncode == 0
     return folder
 
 
@@ -45,6 +45,8 @@ def offered(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> "Offered":
 class Offered:
     """Bash's side of completion: the line and the number of the word that is typed."""
 
+    run = staticmethod(call)
+
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self._monkeypatch = folder, monkeypatch
 
@@ -53,7 +55,7 @@ class Offered:
         self._monkeypatch.setenv("_TOURNEY_COMPLETE", "complete_bash")
         self._monkeypatch.setenv("COMP_WORDS", line)
         self._monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
-        done = launch(self.folder)
+        done = self.run(self.folder)
 
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout.split()
@@ -83,7 +85,6 @@ class Offered:
         ("tourney replay --against ", ["runs/headline_1"]),
         ("tourney batch cancel ", ["msgbatch_01"]),
         ("tourney log --type Ratings", [each for each in EVENTS.types if "Ratings" in each[:7]]),
-        ("tourney pl", ["plan"]),
         ("tourney project win", ["winrates"]),
     ],
 )
@@ -92,6 +93,13 @@ def test_a_shell_is_offered_what_is_on_record(
 ) -> None:
     """Names that nobody remembers to the letter."""
     assert sorted(offered(line)) == sorted(names)
+
+
+def test_commands_are_offered_by_a_process_of_their_own(offered: Offered) -> None:
+    """As a shell begins one."""
+    offered.run = launch
+
+    assert offered("tourney pl") == ["plan"]
 
 
 def test_the_ledger_is_the_one_that_the_line_names(offered: Offered, tmp_path: Path) -> None:

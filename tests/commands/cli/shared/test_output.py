@@ -16,7 +16,8 @@ from ledger.store import Ledger
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.events import opened
 from tests.support.command_line import paid
-from tests.support.command_line.launching import launch
+from tests.support.command_line.launching import call
+from tests.support.command_line.warm import begin
 
 FULL = Path("/dev/full")
 NEEDS_FULL = pytest.mark.skipif(not FULL.exists(), reason="it is Linux's: a disk without room")
@@ -63,7 +64,9 @@ def pipe_without_reader() -> int:
 
 
 @NEEDS_FULL
-@pytest.mark.parametrize("words", [("status",), ("export", "events")])
+@pytest.mark.parametrize(
+    "words", [("status",), pytest.param(("export", "events"), marks=pytest.mark.nightly)]
+)
 def test_a_full_disk_ends_in_a_sentence(path: Path, words: tuple[str, ...]) -> None:
     """Who redirected a result there must hear of it: a script would go on with half of it."""
     with FULL.open("wb") as full:
@@ -93,29 +96,26 @@ def test_a_closed_pipe_ends_without_a_word(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "is_full", [False, pytest.param(True, marks=[NEEDS_FULL, pytest.mark.nightly])]
+    "told", ["", pytest.param(str(FULL), marks=[NEEDS_FULL, pytest.mark.nightly])]
 )
-def test_paid_work_goes_on_where_nobody_reads_its_progress(
-    tmp_path: Path, *, is_full: bool
-) -> None:
+def test_paid_work_goes_on_where_nobody_reads_its_progress(tmp_path: Path, told: str) -> None:
     """As under `2>&1 | head`: answers under way are paid for, and would be lost."""
     place = paid.lay_out(tmp_path / "paid", n_prompts=1)
     paid.record_responses(place)
-    told = os.open(FULL, os.O_WRONLY) if is_full else pipe_without_reader()
 
     with FakeAnthropic() as fake:
         words = ("apply", "judge", "--yes", "--provider", "anthropic")
-        environ = paid.environment(fake.url)
-        ended = launched(place / "tournament.db", *words, told=told, environ=environ)
+        ended = begin(place, words, paid.environment(fake.url), told=told).wait()
         n_paid = len(fake.bill().paid)
 
-    os.close(told)
     with Ledger.read_only(place / "tournament.db") as ledger:
         n_read = sum(isinstance(each.event, VerdictReceived) for each in ledger.read())
-    assert (ended.returncode, n_paid, n_read) == (0, 36, 36)
+    assert (ended.code, n_paid, n_read) == (0, 36, 36)
 
 
-@pytest.mark.parametrize("is_full", [False, pytest.param(True, marks=NEEDS_FULL)])
+@pytest.mark.parametrize(
+    "is_full", [False, pytest.param(True, marks=[NEEDS_FULL, pytest.mark.nightly])]
+)
 def test_an_error_that_nobody_reads_keeps_its_exit_code(path: Path, *, is_full: bool) -> None:
     """A script goes by it."""
     told = os.open(FULL, os.O_WRONLY) if is_full else pipe_without_reader()
@@ -141,7 +141,7 @@ def test_a_pipe_is_as_wide_as_it_says(
     """A pager is no terminal; a script that said nothing loses no column."""
     monkeypatch.setenv("COLUMNS", columns)
 
-    lines = launch(path.parent, "log").stdout.splitlines()
+    lines = call(path.parent, "log").stdout.splitlines()
 
     assert ("hidden: Recorded; widen the terminal or use --json" in lines) == is_hidden
     assert ("Recorded" in lines[1]) != is_hidden
@@ -150,11 +150,11 @@ def test_a_pipe_is_as_wide_as_it_says(
 def test_no_width_is_too_odd_for_a_table(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that does not know its size says 0."""
     monkeypatch.delenv("COLUMNS", raising=False)
-    of_no_width = launch(path.parent, "log").stdout
+    of_no_width = call(path.parent, "log").stdout
 
     for columns in ("0", "2", "9" * 5_000, "²"):
         monkeypatch.setenv("COLUMNS", columns)
-        done = launch(path.parent, "log")
+        done = call(path.parent, "log")
 
         assert (done.returncode, done.stderr) == (0, ""), columns
         assert (done.stdout == of_no_width) is (columns != "2")

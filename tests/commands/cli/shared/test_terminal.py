@@ -20,6 +20,7 @@ from tests.support.command_line.launching import launch
 from tests.support.command_line.terminal import Answered, run_at_terminal
 
 N_QUERIES: Final = 36  # 1 prompt, 3 dimensions, 6 pairs, both orders
+CTRL_C: Final = b"\x03"
 ESCAPE: Final = "\x1b"
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 SERVED: Final = """\
@@ -94,7 +95,7 @@ def question_of(done: Answered) -> str:
         (b"y\n", 0, N_QUERIES),
         (b"n\n", 5, 0),
         (b"\x04", 5, 0),
-        (b"\x03", 130, 0),
+        (CTRL_C, 130, 0),
     ],
     ids=["yes", "no", "Ctrl-D", "Ctrl-C"],
 )
@@ -103,7 +104,8 @@ def test_at_a_terminal_the_dollars_are_in_the_question(
 ) -> None:
     """Whoever agrees knows to what, and every way to say no has the exit code that is promised."""
     words = ("apply", "judge", "--max-usd", "5")
-    done = run_at_terminal(folder, words, paid.environment(fake.url), answer=answer)
+    environment = paid.environment(fake.url)
+    done = run_at_terminal(folder, words, environment, answer=answer, thinks=answer == CTRL_C)
 
     assert done.code == code, done
     question = question_of(done)
@@ -127,7 +129,7 @@ def test_entrants_at_a_server_are_asked_about_in_the_same_way(
     """There is one piece that asks."""
     folder = serve(tmp_path, server, entrant=MODEL, judge="free")
 
-    done = run_at_terminal(folder, ("apply", "generate"), os.environ, answer=b"\x03")
+    done = run_at_terminal(folder, ("apply", "generate"), os.environ, answer=CTRL_C, thinks=True)
 
     assert done.code == 130, done
     assert ESCAPE not in question_of(done)
@@ -138,7 +140,7 @@ def test_no_bar_is_painted_over_a_question(tmp_path: Path, server: FakeOpenAI) -
     """In a run, the judge is asked about when responses have been counted on the screen."""
     folder = serve(tmp_path, server, entrant="free", judge=MODEL)
 
-    done = run_at_terminal(folder, ("run",), os.environ, answer=b"y\n")
+    done = run_at_terminal(folder, ("run",), os.environ, answer=b"y\n", thinks=True)
 
     assert done.code == 0, done
     assert "responses" in done.before.partition("Submit ")[0]
