@@ -55,7 +55,7 @@ def batch_options(**options: float) -> None:
         vars(asking)["BatchOptions"] = partial(make, **options)
 
 
-batch_options(longest_poll_s=0.02, settle_s=0.5)
+batch_options(longest_poll_s=0.02, settle_s=0.1)
 
 
 def warm_up() -> None:

@@ -154,9 +154,11 @@ def share_stove() -> None:
 
 def _reads_weights(folder: Path, words: tuple[str, ...]) -> bool:
     """Guess whether a command imports torch; a wrong guess costs seconds, and no more."""
-    settings = (file.read_bytes() for file in folder.glob("*.toml"))
-    names_weights = (
-        "evaluate" in words or "demo" in words or any(b"weights" in each for each in settings)
+    settings = b"".join(file.read_bytes() for file in folder.glob("*.toml"))
+    if words[:2] == ("apply", "judge"):
+        return b'"hf"' in settings
+    names_weights = words[:1] in {("evaluate",), ("demo",)} or (
+        b"weights" in settings or b"lm-eval" in settings
     )
     return names_weights and not _READ_WEIGHTS.isdisjoint(words)
 
