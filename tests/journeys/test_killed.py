@@ -47,6 +47,8 @@ def undisturbed(place: Path, tmp_path: Path) -> Path:
     small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 800")
     assert small_batches != text
     settings.write_text(small_batches, encoding="utf-8")
+    bank = place / "bank.jsonl"
+    bank.write_text("".join(bank.read_text().splitlines(keepends=True)[:4]), encoding="utf-8")
     return shutil.copytree(place, tmp_path / "undisturbed")
 
 
@@ -57,9 +59,9 @@ def test_killed_at_random_steps_a_run_ends_as_if_undisturbed(
     """Same responses, verdicts and outcomes; nothing twice; the chain intact."""
     assert launch(undisturbed, "run").returncode == 0
 
-    kill(place, "apply", "generate", n_kills=n_kills, furthest=120)
+    kill(place, "apply", "generate", n_kills=n_kills, furthest=90)
     assert launch(place, "apply", "generate").returncode == 0
-    kill(place, "apply", "judge", n_kills=n_kills, furthest=100)
+    kill(place, "apply", "judge", n_kills=n_kills, furthest=60)
     assert launch(place, "apply", "judge").returncode == 0
 
     found, expected = held_by(place / "tournament.db"), held_by(undisturbed / "tournament.db")
@@ -177,7 +179,7 @@ def by_night(endpoint: str, kind: str) -> object:
     "trouble",
     [
         fault("batches.create", "cut_after"),
-        fault("batches.results", "cut_quietly"),
+        by_night("batches.results", "cut_quietly"),
         by_night("batches.create", "cut_half"),
         by_night("batches.retrieve", "cut_before"),
         by_night("batches.list", "server_error"),
@@ -243,7 +245,7 @@ def failures_in(folder: Path) -> dict[Digest, list[str]]:
     return reasons
 
 
-@pytest.mark.parametrize("n_kills", [3, pytest.param(50, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(50, marks=pytest.mark.nightly)])
 def test_killed_at_random_steps_a_judge_is_paid_once(
     tmp_path: Path, fake: FakeAnthropic, monkeypatch: pytest.MonkeyPatch, n_kills: int
 ) -> None:
