@@ -19,6 +19,7 @@ import pytest
 from commands.asking.pool import Pool
 from commands.backends.anthropic.batches import AnthropicBatches
 from commands.cli.shared.workspace import workspace
+from commands.entrants import generate
 from commands.judging.judge import Receipts
 from commands.spending.billing import LedgerBilling
 from ledger.auditing.audit import audit
@@ -41,25 +42,29 @@ from tests.support.patience import PATIENCE_S
 
 @pytest.fixture
 def undisturbed(place: Path, tmp_path: Path) -> Path:
-    """Give a second folder, the same, whose run nobody disturbs."""
+    """Give a second folder, the same two entrants, whose run nobody disturbs."""
     settings = place / "tournament.toml"
     text = settings.read_text(encoding="utf-8")
-    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 800")
+    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 400")
     assert small_batches != text
-    settings.write_text(small_batches, encoding="utf-8")
-    bank = place / "bank.jsonl"
-    bank.write_text("".join(bank.read_text().splitlines(keepends=True)[:4]), encoding="utf-8")
+    head, plain, alone, *_, last = small_batches.split("[[entrants]]")
+    two = f"{head}[[entrants]]{plain}[[entrants]]{alone}"
+    settings.write_text(two + last[last.index("[[rubrics]]") :], encoding="utf-8")
     return shutil.copytree(place, tmp_path / "undisturbed")
 
 
 @pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.nightly)])
-def test_killed_at_random_steps_a_run_ends_as_if_undisturbed(
+def test_killed_again_and_again_a_run_ends_as_if_undisturbed(
     place: Path, undisturbed: Path, n_kills: int
 ) -> None:
     """Same responses, verdicts and outcomes; nothing twice; the chain intact."""
     assert launch(undisturbed, "run").returncode == 0
 
-    kill(place, "apply", "generate", n_kills=n_kills, furthest=90)
+    death = before(generate._results, call=3)  # two batches are recorded
+    assert (
+        begin(place, ("apply", "generate"), os.environ, death=death).wait().code == -signal.SIGKILL
+    )
+    kill(place, "apply", "generate", n_kills=n_kills - 1, furthest=60)
     assert launch(place, "apply", "generate").returncode == 0
     kill(place, "apply", "judge", n_kills=n_kills, furthest=60)
     assert launch(place, "apply", "judge").returncode == 0
