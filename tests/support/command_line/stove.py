@@ -16,6 +16,7 @@ from socket import AF_UNIX, socket
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn, TextIO, cast
 
+import httpx2
 import msgspec
 
 import commands.cli
@@ -24,8 +25,11 @@ from commands.entrants import session as responding
 from commands.judging import session as judging
 from commands.report.page import templates
 from commands.runs.workspace import open_workspace
+from commands.settings.sections import EndpointSection
 from commands.settings.starting.demo import lay_out_demo
 from commands.settings.version import package_versions
+from commands.spending.price_table import price_table
+from ledger.storage import lock
 from tests.support.command_line.warm import HEAVY, MOST_QUERIES, Order, stove_lock
 from tests.support.faults.death import die
 
@@ -56,6 +60,7 @@ def batch_options(**options: float) -> None:
 
 
 batch_options(longest_poll_s=0.02, settle_s=0.1)
+vars(lock)["PATIENCE_S"] = 0.2  # of whoever waits for another command, and says so then
 
 
 def warm_up() -> None:
@@ -63,6 +68,9 @@ def warm_up() -> None:
     with TemporaryDirectory() as name:
         lay_out_demo(folder := Path(name, "demo"))
         open_workspace(folder / "tournament.toml", None, package_versions())
+    EndpointSection.model_rebuild()
+    httpx2.Client().close()  # which imports all that it sends by
+    price_table()
 
 
 def listen(place: Path) -> None:
