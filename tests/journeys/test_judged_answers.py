@@ -245,6 +245,7 @@ def test_killed_on_the_way_scores_are_paid_once(
     require_no_more_is_owed(folder, fake)
 
 
+@pytest.mark.nightly
 def test_a_batch_of_unknown_fate_is_found_with_its_answers(
     folder: Path, fake: FakeAnthropic
 ) -> None:
