@@ -247,7 +247,8 @@ def _share(ratio: float, error: float, spread: _Spread) -> Interval | tuple[None
     """Return Wilson's interval; for n independent samples it is that of n.
 
     Of trials that succeed or fail, one a cluster, the error follows from the share: no number of
-    them is too small, and t is not needed.
+    them is too small, and t is not needed. A share of 0 or 1 with an error, of samples beyond both
+    as a slot effect leaves them, may be anything.
     """
     n = spread.n_clusters
     if error < _ROUNDING:
@@ -255,7 +256,9 @@ def _share(ratio: float, error: float, spread: _Spread) -> Interval | tuple[None
     n_trials = ratio * (1 - ratio) / error**2 * n / (n - 1)
     if abs(n_trials - n) < ROUNDING * n:
         return wilson(ratio, n)
-    return wilson(ratio, n_trials, spread.t) if n >= FEWEST_CLUSTERS else (None, None)
+    if n < FEWEST_CLUSTERS:
+        return None, None
+    return wilson(ratio, n_trials, spread.t) if n_trials > 0 else Interval(0.0, 1.0)
 
 
 def _exponential(ratio: float, n: int, spread: _Spread) -> Estimate:

@@ -11,7 +11,7 @@ from commands.settings.inputs import shipped_data
 from commands.settings.starting.demo import lay_out_demo
 from tests.support.command_line.launching import launch
 
-N_PROMPTS = 40
+N_PROMPTS = 30
 JURY = """
 [[jury]]
 id = "strict"

@@ -1,11 +1,12 @@
 """Answers of evaluations scored by a paid judge, from the plan to the table: nothing paid twice."""
 
 import json
+import shutil
 import signal
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -27,8 +28,8 @@ from tests.support.command_line.warm import Ended
 from tests.support.faults.death import Death, before
 from tests.support.patience import PATIENCE_S
 
-N_QUESTIONS: Final = 8
-N_ALIKE: Final = 2  # of them both entrants answer in the same words
+N_QUESTIONS: Final = 4
+N_ALIKE: Final = 1  # of them both entrants answer in the same words
 N_ANSWERS: Final = 2 * N_QUESTIONS
 N_QUERIES: Final = N_ANSWERS - N_ALIKE
 EVALUATE: Final = ("apply", "evaluate", "--yes")
@@ -68,7 +69,7 @@ def say(body: Json) -> Said:
     return Said("Two grams." if number < N_ALIKE else f"{number} grams, says {model}.")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[FakeOpenAI]:
     """Give the server of two entrants."""
     with FakeOpenAI(say) as fake:
@@ -87,6 +88,24 @@ def fake() -> Iterator[FakeAnthropic]:
     """Give a provider whose batches end at the second look."""
     with paid.provider(n_looks=2) as fake:
         yield fake
+
+
+class Scored(NamedTuple):
+    """A tournament whose answers were all scored, what was planned before, and by whom."""
+
+    folder: Path
+    planned: Sequence[Mapping[str, Any]]
+    fake: FakeAnthropic
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory, server: FakeOpenAI) -> Iterator[Scored]:
+    """Give one to be read, or copied."""
+    folder = lay_out(tmp_path_factory.mktemp("scored") / "judged", server)
+    planned = fields(folder, "plan", "evaluate")["scores"]
+    with paid.provider(n_looks=2) as fake:
+        require_done(folder, fake)
+        yield Scored(folder, planned, fake)
 
 
 def lay_out(folder: Path, server: FakeOpenAI, **judge: str) -> Path:
@@ -144,43 +163,48 @@ def require_done(folder: Path, fake: FakeAnthropic, *words: str) -> None:
     paid.require_paid_as_recorded(folder, bill)
     assert len(scores_in(folder)) == len(bill.paid) == N_QUERIES
     assert {row["n"] for row in judged(folder).values()} == {N_QUESTIONS}
-    again = evaluate(folder, fake, *words)
+
+
+def require_no_more_is_owed(folder: Path, fake: FakeAnthropic) -> None:
+    """Run again: nothing is paid, and verify finds no fault."""
+    again = evaluate(folder, fake)
     assert again.code == 0, again.err
     assert len(fake.bill().paid) == N_QUERIES
     verified = paid.tourney(folder, "verify", url=fake.url)
     assert "0 faults" in verified.out, verified.err
 
 
-@pytest.mark.parametrize("protocol", ["line", "schema"])
-def test_equal_answers_are_scored_once_and_count_for_both(
-    tmp_path: Path, server: FakeOpenAI, fake: FakeAnthropic, protocol: str
-) -> None:
+def test_equal_answers_are_scored_once_and_count_for_both(scored: Scored) -> None:
     """The plan says what is owed; the table shows the mean, and the samples the replies."""
-    folder = lay_out(tmp_path / "judged", server, judge=f'protocol = "{protocol}"')
-    before_it = fields(folder, "plan", "evaluate")["scores"]
+    folder = scored.folder
 
-    require_done(folder, fake)
-
-    assert [(each["n_queries"], each["n_waiting"]) for each in before_it] == [(0, N_ANSWERS)]
+    assert [(each["n_queries"], each["n_waiting"]) for each in scored.planned] == [(0, N_ANSWERS)]
     after_it = fields(folder, "plan", "evaluate")["scores"]
     assert [(each["n_queries"], each["n_waiting"]) for each in after_it] == [(0, 0)]
+    require_no_more_is_owed(folder, scored.fake)
     rows = fields(folder, "project", "metrics", "--samples")["rows"]
-    given = {row["entrant"]: [row["judged"] for row in rows] for row in rows}
     assert Counter(row["reply"] is not None for row in rows) == {True: N_ANSWERS}
+    assert len({row["entrant"] for row in rows}) == 2
     alike = [row["judged"] for row in rows if row["answered"] == "Two grams."]
     assert len(alike) == 2 * N_ALIKE
-    assert len(given) == 2
-    means = {name: row["value"] for name, row in judged(folder).items()}
-    for name, mean in means.items():
-        own = [row["judged"] for row in rows if row["entrant"] == name]
-        assert mean == pytest.approx(sum(own) / N_QUESTIONS)
+    for name, row in judged(folder).items():
+        own = [each["judged"] for each in rows if each["entrant"] == name]
+        assert row["value"] == pytest.approx(sum(own) / N_QUESTIONS)
 
 
-def test_spending_on_scores_is_the_tournaments(folder: Path, fake: FakeAnthropic) -> None:
+@pytest.mark.nightly
+def test_scores_are_read_from_a_schema_too(
+    tmp_path: Path, server: FakeOpenAI, fake: FakeAnthropic
+) -> None:
+    """As from the last line of a reply."""
+    require_done(lay_out(tmp_path / "judged", server, judge='protocol = "schema"'), fake)
+
+
+def test_spending_on_scores_is_the_tournaments(scored: Scored) -> None:
     """By judge and evaluation; the same bill as the provider's."""
-    require_done(folder, fake)
+    folder = scored.folder
 
-    paid.require_spent_as_billed(folder, fake.bill())
+    paid.require_spent_as_billed(folder, scored.fake.bill())
     asked = "SELECT sum(usd) AS usd FROM spend WHERE role = 'judge'"
     assert fields(folder, "sql", asked)["rows"] == [
         {"usd": pytest.approx(paid.spend_in(folder).usd)}
@@ -218,8 +242,10 @@ def test_killed_on_the_way_scores_are_paid_once(
 
     assert killed.code == -signal.SIGKILL, killed.err
     require_done(folder, fake)
+    require_no_more_is_owed(folder, fake)
 
 
+@pytest.mark.nightly
 def test_a_batch_of_unknown_fate_is_found_with_its_answers(
     folder: Path, fake: FakeAnthropic
 ) -> None:
@@ -298,9 +324,9 @@ def test_a_later_entrant_shares_the_scores_of_equal_answers(
     assert len(shared.samples) == 1
 
 
-def test_a_redacted_reply_leaves_its_score(folder: Path, fake: FakeAnthropic) -> None:
+def test_a_redacted_reply_leaves_its_score(scored: Scored, tmp_path: Path) -> None:
     """The text is gone for good; nothing is asked again, and verify finds no fault."""
-    require_done(folder, fake)
+    folder, fake = shutil.copytree(scored.folder, tmp_path / "copy"), scored.fake
     means = judged(folder)
     with Ledger.read_only(folder / "tournament.db") as ledger:
         places = [each.position for each in ledger.read(types=["ScoreReceived", "SampleObserved"])]
@@ -308,7 +334,7 @@ def test_a_redacted_reply_leaves_its_score(folder: Path, fake: FakeAnthropic) ->
         done = paid.tourney(folder, "redact", str(place), "--why", "a name", "--yes", url=fake.url)
         assert done.code == 0, done.err
 
-    require_done(folder, fake)
+    require_no_more_is_owed(folder, fake)
     assert judged(folder) == means
 
 
@@ -332,6 +358,7 @@ def test_a_judge_without_a_key_is_found_out_before_answers_are_generated(
     folder: Path, server: FakeOpenAI
 ) -> None:
     """They would be paid for, and then nobody could score them."""
+    server.traffic.asked.clear()
     done = paid.tourney(folder, *EVALUATE, url="http://127.0.0.1:9", ANTHROPIC_API_KEY="")
 
     assert done.code == 4, done.err

@@ -19,6 +19,7 @@ import pytest
 from commands.asking.pool import Pool
 from commands.backends.anthropic.batches import AnthropicBatches
 from commands.cli.shared.workspace import workspace
+from commands.entrants import generate
 from commands.judging.judge import Receipts
 from commands.spending.billing import LedgerBilling
 from ledger.auditing.audit import audit
@@ -41,25 +42,31 @@ from tests.support.patience import PATIENCE_S
 
 @pytest.fixture
 def undisturbed(place: Path, tmp_path: Path) -> Path:
-    """Give a second folder, the same, whose run nobody disturbs."""
+    """Give a second folder, the same two entrants, whose run nobody disturbs."""
     settings = place / "tournament.toml"
     text = settings.read_text(encoding="utf-8")
-    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 800")
+    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 400")
     assert small_batches != text
-    settings.write_text(small_batches, encoding="utf-8")
+    head, plain, alone, *_, last = small_batches.split("[[entrants]]")
+    two = f"{head}[[entrants]]{plain}[[entrants]]{alone}"
+    settings.write_text(two + last[last.index("[[rubrics]]") :], encoding="utf-8")
     return shutil.copytree(place, tmp_path / "undisturbed")
 
 
 @pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.nightly)])
-def test_killed_at_random_steps_a_run_ends_as_if_undisturbed(
+def test_killed_again_and_again_a_run_ends_as_if_undisturbed(
     place: Path, undisturbed: Path, n_kills: int
 ) -> None:
     """Same responses, verdicts and outcomes; nothing twice; the chain intact."""
     assert launch(undisturbed, "run").returncode == 0
 
-    kill(place, "apply", "generate", n_kills=n_kills, furthest=120)
+    death = before(generate._results, call=3)  # two batches are recorded
+    assert (
+        begin(place, ("apply", "generate"), os.environ, death=death).wait().code == -signal.SIGKILL
+    )
+    kill(place, "apply", "generate", n_kills=n_kills - 1, furthest=60)
     assert launch(place, "apply", "generate").returncode == 0
-    kill(place, "apply", "judge", n_kills=n_kills, furthest=100)
+    kill(place, "apply", "judge", n_kills=n_kills, furthest=60)
     assert launch(place, "apply", "judge").returncode == 0
 
     found, expected = held_by(place / "tournament.db"), held_by(undisturbed / "tournament.db")
@@ -138,6 +145,7 @@ def test_killed_after_the_provider_accepted_and_before_it_answered(
     require_done(folder, fake)
 
 
+@pytest.mark.nightly
 def test_killed_while_polling(folder: Path) -> None:
     """The batches are known, and are waited for by whoever comes next."""
     with paid.provider(n_looks=None) as fake:
@@ -177,7 +185,7 @@ def by_night(endpoint: str, kind: str) -> object:
     "trouble",
     [
         fault("batches.create", "cut_after"),
-        fault("batches.results", "cut_quietly"),
+        by_night("batches.results", "cut_quietly"),
         by_night("batches.create", "cut_half"),
         by_night("batches.retrieve", "cut_before"),
         by_night("batches.list", "server_error"),
@@ -243,9 +251,9 @@ def failures_in(folder: Path) -> dict[Digest, list[str]]:
     return reasons
 
 
-@pytest.mark.parametrize("n_kills", [3, pytest.param(50, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 def test_killed_at_random_steps_a_judge_is_paid_once(
-    tmp_path: Path, fake: FakeAnthropic, monkeypatch: pytest.MonkeyPatch, n_kills: int
+    tmp_path: Path, fake: FakeAnthropic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the step, the ledger and the bill agree in the end."""
     monkeypatch.setenv(MOST_QUERIES, "4")
@@ -254,7 +262,7 @@ def test_killed_at_random_steps_a_judge_is_paid_once(
     for name, text in paid.environment(fake.url).items():
         monkeypatch.setenv(name, text)
 
-    kill(folder, *JUDGE, n_kills=n_kills, furthest=150, after_each=partial(paid.hear_out, fake))
+    kill(folder, *JUDGE, n_kills=50, furthest=150, after_each=partial(paid.hear_out, fake))
 
     require_done(folder, fake)
 
@@ -262,12 +270,17 @@ def test_killed_at_random_steps_a_judge_is_paid_once(
 DIRECT: Final = (*JUDGE, "--provider", "anthropic")
 
 
+def by_night_at(death: Death) -> object:
+    """Return a death that is tried by night."""
+    return pytest.param(death, marks=pytest.mark.nightly)
+
+
 def direct_kills(furthest: int) -> list[object]:
     """Return where to be killed while queries are sent one by one; nightly, everywhere."""
     return [
-        before(Pool._put, call=30),  # recorded as sent, and perhaps not sent
         before(Receipts.receipt, call=20),  # answered, and not recorded
-        *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(40, furthest, 40)),
+        by_night_at(before(Pool._put, call=30)),  # recorded as sent, and perhaps not sent
+        *(by_night_at(Death(n)) for n in range(40, furthest, 40)),
     ]
 
 
@@ -307,7 +320,7 @@ def test_killed_while_queries_are_sent_one_by_one(
     "death",
     [
         Death(300),
-        *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(100, 1200, 100)),
+        *(by_night_at(Death(n)) for n in range(100, 1200, 100)),
     ],
     ids=str,
 )
@@ -327,7 +340,7 @@ def test_killed_under_a_cap_a_judges_bill_stays_below_it(
     assert billed_usd <= total.usd + total.maybe_usd + ROUNDING_USD <= 2.5
 
 
-@pytest.mark.parametrize("death", direct_kills(900)[1:], ids=str)
+@pytest.mark.parametrize("death", direct_kills(900), ids=str)
 def test_killed_while_an_endpoint_judges(folder: Path, death: Death) -> None:
     """The same, at a server of another maker."""
     with FakeOpenAI() as server:
@@ -384,9 +397,9 @@ def served(tmp_path: Path, maker: FakeOpenAI) -> Path:
 def entrant_kills(furthest: int) -> list[object]:
     """Return where to be killed while entrants are asked; nightly, everywhere."""
     return [
-        before(Pool._put, call=15),  # recorded as sent, and perhaps not sent
         before(LedgerBilling.settle, call=5),  # answered, and not recorded
-        *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(30, furthest, 30)),
+        by_night_at(before(Pool._put, call=15)),  # recorded as sent, and perhaps not sent
+        *(by_night_at(Death(n)) for n in range(30, furthest, 30)),
     ]
 
 
@@ -447,7 +460,7 @@ def test_killed_while_entrants_are_asked(served: Path, maker: FakeOpenAI, death:
     assert len(maker.traffic.asked) - N_SERVED <= fates["perhaps billed"] <= 8
 
 
-@pytest.mark.parametrize("death", entrant_kills(300)[1:], ids=str)
+@pytest.mark.parametrize("death", [*entrant_kills(300)[:1], *entrant_kills(300)[2:]], ids=str)
 def test_killed_under_a_cap_the_bill_stays_below_it(
     served: Path, maker: FakeOpenAI, death: Death
 ) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -26,9 +26,10 @@ from tests.support.command_line import paid
 from tests.support.command_line.warm import Ended
 from tests.support.faults.death import Death, before
 
-N_PROMPTS: Final = 36
+N_PROMPTS: Final = 24
 N_LOOKS: Final = 3
 N_QUERIES: Final = 3 * N_PROMPTS * 2  # of three pairs, in both orders
+N_IN_WAVE: Final = N_QUERIES // N_LOOKS
 STRENGTHS: Final = {"small-a": 0.0, "small-b": 0.0, "large-c": 2.0}
 JUDGE: Final = "judge-70b"
 RUBRIC: Final = "<!-- version: 1 -->\n+++\nneeds_gold = false\n+++\n\nSay which is better.\n"
@@ -141,6 +142,14 @@ class LookedAt:
         return sum(len(self.asked(name)) for name in STRENGTHS)
 
 
+class Ran(NamedTuple):
+    """A tournament that was run undisturbed, what the run told, and what the judge was asked."""
+
+    place: LookedAt
+    told: str
+    asked: Sequence[Json]
+
+
 def _say(body: Json) -> Said:
     """Answer, or judge by strengths and by what is peculiar to two answers to a prompt."""
     model, text = str(body["model"]), str(body["messages"])
@@ -157,14 +166,38 @@ def _say(body: Json) -> Said:
     return Said(f"VERDICT: {verdict}")
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[LookedAt]:
-    """Give a tournament with looks."""
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeOpenAI]:
+    """Give the server of all entrants and judges."""
     with FakeOpenAI(_say) as server:
         server.traffic.models = None
-        folder = tmp_path / "first"
-        folder.mkdir()
-        yield LookedAt(folder, server)
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: FakeOpenAI) -> LookedAt:
+    """Give a tournament with looks, of which nothing was asked yet."""
+    server.traffic.asked.clear()
+    folder = tmp_path / "first"
+    folder.mkdir()
+    return LookedAt(folder, server)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory, server: FakeOpenAI) -> Ran:
+    """Give one that was run, to be copied."""
+    server.traffic.asked.clear()
+    place = LookedAt(tmp_path_factory.mktemp("ran"), server)
+    done = place.tourney("run", "--yes")
+    assert done.code == 0, done.err
+    return Ran(place, done.err, place.asked())
+
+
+@pytest.fixture
+def done(ran: Ran, place: LookedAt) -> LookedAt:
+    """Give a copy of one that was run."""
+    shutil.copytree(ran.place.folder, place.folder, dirs_exist_ok=True)
+    return place
 
 
 def stopped(looks: Sequence[LookTaken]) -> tuple[set[frozenset[str]], set[frozenset[str]]]:
@@ -181,52 +214,62 @@ def stopped(looks: Sequence[LookTaken]) -> tuple[set[frozenset[str]], set[frozen
     return decided, futile
 
 
-def test_a_run_asks_less_and_nothing_twice(place: LookedAt) -> None:
+def test_a_run_asks_less_and_nothing_twice(ran: Ran, done: LookedAt) -> None:
     """The better entrant is found out; what was spared is asked once looks are switched off."""
-    assert "they may spare responses" in place.tourney("plan", "generate").out.replace("\n", " ")
-    done = place.tourney("run", "--yes")
-
-    assert done.code == 0, done.err
-    decided, _ = stopped(place.looks)
+    decided, _ = stopped(done.looks)
     assert decided == {frozenset(("large-c", name)) for name in ("small-a", "small-b")}
-    n_asked = len(place.asked())
+    n_asked = len(ran.asked)
     assert n_asked < 0.9 * N_QUERIES
-    assert len({json.dumps(body) for body in place.asked()}) == n_asked
-    assert [look.number for look in place.looks] == [*range(1, len(place.looks) + 1)]
-    for look in place.looks:
-        assert f"look {look.number} of 3: quality: " in done.err
+    assert len({json.dumps(body) for body in ran.asked}) == n_asked
+    assert [look.number for look in done.looks] == [*range(1, len(done.looks) + 1)]
+    for look in done.looks:
+        assert f"look {look.number} of 3: quality: " in ran.told
     n_spared = (N_QUERIES - n_asked) // 2
     said = f"2 of 3 pairs decided, 1 futile; {n_spared} comparisons spared"
-    assert said in place.tourney("status", "--tournament", "looked-at").out.replace("\n", " ")
-    assert place.tourney("report", "-o", "page.html").code == 0
-    assert said in (place.folder / "page.html").read_text()
-    spent = place.tourney("project", "spend").out
+    assert said in done.tourney("status", "--tournament", "looked-at").out.replace("\n", " ")
+    assert done.tourney("report", "-o", "page.html").code == 0
+    assert said in (done.folder / "page.html").read_text()
+    spent = done.tourney("project", "spend").out
     assert f"looks spared {n_spared} comparisons, about $0.0" in spent
-    assert "0 differences" in place.tourney("replay").out
-    assert place.tourney("verify").code == 0
-    compared = json.loads(place.tourney("plan", "judge", "--target", "25", "--json").out)
+    assert "0 differences" in done.tourney("replay").out
+    assert done.tourney("verify").code == 0
+    compared = json.loads(done.tourney("plan", "judge", "--target", "25", "--json").out)
     rows = {(row["design"], row["n_prompts"]): row["n_queries"] for row in compared["rows"]}
     assert rows["all pairs", N_PROMPTS] == 0  # what looks spared is not owed
 
-    assert place.tourney("run", "--yes").code == 0
-    assert len(place.asked()) == n_asked
-    place.configure("")
-    assert place.tourney("run", "--yes").code == 0
-    assert len(place.asked()) == N_QUERIES
-    assert len({json.dumps(body) for body in place.asked()}) == N_QUERIES
+    assert done.tourney("run", "--yes").code == 0
+    assert done.asked() == []
+    done.configure("")
+    assert done.tourney("run", "--yes").code == 0
+    asked = [*ran.asked, *done.asked()]
+    assert len(asked) == len({json.dumps(body) for body in asked}) == N_QUERIES
 
 
 def test_apply_goes_wave_by_wave(place: LookedAt) -> None:
-    """Each `generate` asks for one wave, each `judge` looks at it and says what waits."""
+    """Each `generate` asks for one wave, each `judge` looks at it and says what waits.
+
+    Limits and caps end inside a wave: no look is taken at a part, and the next command goes on.
+    """
+    assert "they may spare responses" in place.tourney("plan", "generate").out.replace("\n", " ")
+    assert place.tourney("apply", "generate", "--yes").code == 0
+    limited = place.tourney("apply", "judge", "--yes", "--limit", "5")
+    capped = place.tourney("apply", "judge", "--yes", "--max-usd", "0.012")
+    assert f"no look is taken yet: {N_IN_WAVE - 5} queries have no verdict" in limited.err
+    assert capped.code != 0
+    assert 5 <= len(place.asked()) < N_IN_WAVE
+    assert place.looks == []
+
     n_waves = 0
     while True:
-        assert place.tourney("apply", "generate", "--yes").code == 0
         judged = place.tourney("apply", "judge", "--yes")
         n_waves += 1
         assert f"look {n_waves} of 3: quality: " in judged.err
+        if n_waves == 1:
+            assert len(place.asked()) == N_IN_WAVE
         if judged.code == 0:
             break
         assert "run `tourney apply generate` first" in judged.err
+        assert place.tourney("apply", "generate", "--yes").code == 0
     assert n_waves == len(place.looks)
     assert len(place.asked()) < N_QUERIES
     assert place.n_responses <= 3 * N_PROMPTS
@@ -235,51 +278,16 @@ def test_apply_goes_wave_by_wave(place: LookedAt) -> None:
     assert "0 queries were open" in nothing.out + nothing.err
 
 
-def test_limits_and_caps_end_inside_a_wave(place: LookedAt) -> None:
-    """No look is taken at a part of a wave, and the next command goes on with it."""
-    assert place.tourney("apply", "generate", "--yes").code == 0
-
-    limited = place.tourney("apply", "judge", "--yes", "--limit", "5")
-    capped = place.tourney("apply", "judge", "--yes", "--max-usd", "0.012")
-
-    assert "no look is taken yet: 67 queries have no verdict" in limited.err
-    assert capped.code != 0
-    assert 5 <= len(place.asked()) < 72
-    assert place.looks == []
-    assert "look 1 of 3" in place.tourney("apply", "judge", "--yes").err
-    assert len(place.asked()) == 72
+DEATHS: Final = (before(look_now), before(sentence_of_last_look), before(look_now, call=2))
 
 
-def test_a_pilot_and_a_second_judge_take_no_look(place: LookedAt) -> None:
-    """The pilot is asked whole; the second judge is asked about the waves so far, if at all."""
-    piloted = place.tourney("run", "--yes", "--mode", "pilot")
-    assert piloted.code == 0
-    assert "second was not asked: `tourney apply judge --judge second` asks it" in piloted.err
-    assert (place.looks, len(place.asked())) == ([], 4 * 3 * 2)
-    assert place.tourney("apply", "generate", "--yes").code == 0
-    assert place.tourney("apply", "judge", "--yes", "--allow-gaps").code == 0
-
-    second = place.tourney("apply", "judge", "--judge", "second", "--yes", "--allow-gaps")
-
-    assert second.code == 0, second.err
-    assert len(place.looks) == 1
-    assert len(place.asked()) == 12 * 3 * 2
-    assert len(place.asked("judge-7b")) == 12 * 3 * 2
-
-
-DEATHS: Final = (before(look_now), before(look_now, call=2), before(sentence_of_last_look))
-
-
-@pytest.mark.parametrize("n_kills", [3, pytest.param(100, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("n_kills", [2, pytest.param(100, marks=pytest.mark.nightly)])
 def test_killed_between_and_inside_waves_it_decides_the_same(
-    place: LookedAt, tmp_path: Path, n_kills: int
+    ran: Ran, place: LookedAt, tmp_path: Path, n_kills: int
 ) -> None:
-    """Before a look, right after one, and at random steps; each query has one verdict."""
-    undisturbed = place.elsewhere(tmp_path / "undisturbed")
-    assert undisturbed.tourney("run", "--yes").code == 0
-    place.server.traffic.asked.clear()
+    """Before a look, right after one, and by night at random steps; each query has one verdict."""
     rng = random.Random(20260427)  # noqa: S311  # places, not secrets
-    deaths = chain(DEATHS, (Death(rng.randint(300, 1_500)) for _ in count()))
+    deaths = chain(DEATHS, (Death(rng.randint(200, 1_000)) for _ in count()))
 
     n_killed, killed = 0, place
     while n_killed < n_kills:
@@ -289,16 +297,15 @@ def test_killed_between_and_inside_waves_it_decides_the_same(
         assert code in ({-signal.SIGKILL} if death in DEATHS else {0, -signal.SIGKILL})
         n_killed += code != 0
         if code == 0:  # it is done: another one begins
-            killed.expect_like(undisturbed)
+            killed.expect_like(ran.place)
             killed = killed.elsewhere(tmp_path / f"after {n_killed}")
     assert killed.tourney("run", "--yes").code == 0
-    killed.expect_like(undisturbed)
+    killed.expect_like(ran.place)
 
 
-def test_a_look_that_says_otherwise_is_found_by_replay(place: LookedAt) -> None:
+def test_a_look_that_says_otherwise_is_found_by_replay(done: LookedAt) -> None:
     """Even where all hashes are made anew, as `verify` cannot see."""
-    assert place.tourney("run", "--yes").code == 0
-    path = place.folder / "tournament.db"
+    path = done.folder / "tournament.db"
     with Ledger.read_only(path) as ledger:
         look, position = next(
             (recorded.event, recorded.position)
@@ -309,7 +316,7 @@ def test_a_look_that_says_otherwise_is_found_by_replay(place: LookedAt) -> None:
     undecided = "json_set(CAST(data AS TEXT), '$.dimensions[0].decided', json('[]'))"
     forge_with_hashes(path, CHANGE(f"data = CAST({undecided} AS BLOB)", position))
 
-    replayed = place.tourney("replay")
+    replayed = done.tourney("replay")
     assert replayed.code == 8
     assert f"look {look.number}" in replayed.out + replayed.err
     assert "its verdicts decide otherwise" in replayed.out + replayed.err
@@ -318,12 +325,18 @@ def test_a_look_that_says_otherwise_is_found_by_replay(place: LookedAt) -> None:
 def test_a_ledger_that_went_on_elsewhere_is_merged_with_its_looks(
     place: LookedAt, tmp_path: Path
 ) -> None:
-    """What it decided is asked no more here, either; it is not replayed, as it was taken there."""
+    """What it decided is asked no more here, either; it is not replayed, as it was taken there.
+
+    There may be any number of looks, each after twenty prompts: two at this bank.
+    """
+    place.configure('looks = "any"')
     assert place.tourney("apply", "generate", "--yes").code == 0
     assert place.tourney("apply", "judge", "--yes", "--limit", "10").code == 0
-    other = place.elsewhere(tmp_path / "second")
-    shutil.copy(place.folder / "tournament.db", other.folder / "tournament.db")
+    other = LookedAt(shutil.copytree(place.folder, tmp_path / "second"), place.server)
+    other.configure('looks = "any"')
     assert other.tourney("run", "--yes").code == 0
+    assert [len(look.prompts) for look in other.looks] == [N_PROMPTS // 2] * 2
+    assert "0 differences" in other.tourney("replay").out
     n_asked = len(place.asked())
 
     merged = place.tourney("merge", str(other.folder / "tournament.db"))
@@ -360,44 +373,32 @@ def test_batches_are_sent_a_wave_at_a_time(tmp_path: Path) -> None:
 
 
 def test_what_looks_will_leave_to_ask_is_forecast_from_a_pilot(place: LookedAt) -> None:
-    """Too few prompts tell nothing; of twenty and more, so many queries for so many dollars."""
+    """Too few prompts tell nothing; of a pilot, which takes no look, so much for so many dollars.
+
+    Of two dimensions that are asked together each pays half of a request.
+    """
     assert "in 9 of 10 cases" not in place.tourney("plan", "judge").out
-    toml = place.folder / "tournament.toml"
-    toml.write_text(toml.read_text().replace("size = 4", "size = 20"))
-    assert place.tourney("run", "--yes", "--mode", "pilot").code == 0
-
-    planned = place.tourney("plan", "judge").out
-
-    (low, high, n) = re.findall(r"leave (\d+) to (\d+) of (\d+) queries to ask, \$", planned)[0]
-    assert int(n) == (N_PROMPTS - 20) * 3 * 2
-    assert int(low) <= int(high) < int(n)
-
-
-def test_dimensions_asked_together_are_forecast_each_with_its_part_of_the_price(
-    place: LookedAt,
-) -> None:
-    """Of two dimensions each pays half of a request."""
     place.configure(f"looks = {N_LOOKS}\ntogether = true")
     toml = place.folder / "tournament.toml"
     style = '[[rubrics]]\ndimension = "style"\npath = "quality.md"\n\n[judge]'
     text = toml.read_text().replace("size = 4", "size = 20").replace("[judge]", style)
     toml.write_text(text)
-    assert place.tourney("run", "--yes", "--mode", "pilot").code == 0
+    piloted = place.tourney("run", "--yes", "--mode", "pilot")
+    assert piloted.code == 0
+    assert "second was not asked: `tourney apply judge --judge second` asks it" in piloted.err
+    assert (place.looks, len(place.asked())) == ([], 20 * 3 * 2)
 
     planned = place.tourney("plan", "judge").out
 
-    forecasts = re.findall(r"(\w+): in .* to (\d+) of (\d+) queries to ask, .* to (\S+)", planned)
-    assert [(name, int(n)) for name, _, n, _ in forecasts] == [("quality", 96), ("style", 96)]
+    n_left = (N_PROMPTS - 20) * 3 * 2
+    forecasts = re.findall(
+        r"(\w+): in .* leave (\d+) to (\d+) of (\d+) queries to ask, \$.* to \$(\S+)", planned
+    )
+    assert [(name, int(n)) for name, *_, n, _ in forecasts] == [
+        ("quality", n_left),
+        ("style", n_left),
+    ]
     (spent,) = re.findall(r"\$(\S+) spent", planned)
-    for _, n_most, _, usd in forecasts:
-        assert float(usd[1:]) / int(n_most) == pytest.approx(float(spent) / (2 * 120), rel=0.1)
-
-
-def test_any_number_of_looks_is_taken_after_twenty_prompts_each(place: LookedAt) -> None:
-    """Of 36 prompts there are two waves; each look is replayed."""
-    place.configure('looks = "any"')
-
-    assert place.tourney("run", "--yes").code == 0
-
-    assert [len(look.prompts) for look in place.looks] == [18, 18]
-    assert "0 differences" in place.tourney("replay").out
+    for _, low, high, n, usd in forecasts:
+        assert int(low) <= int(high) <= int(n)
+        assert float(usd) / int(high) == pytest.approx(float(spent) / (2 * 120), rel=0.1)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from commands.settings.starting.demo import lay_out_demo
 from ledger.auditing.audit import audit
 from ledger.storage import schema
 from ledger.store import Ledger
@@ -152,37 +153,45 @@ def test_settings_with_a_secret_are_replaced_as_the_refusal_says(
     assert "`tourney apply generate --limit 0`" in " ".join(refused.stderr.split())
 
 
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """Give the demo of recorded answers, which needs no weights."""
+    lay_out_demo(tmp_path / "demo", weights=False)
+    return tmp_path / "demo"
+
+
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv takes root's powers away")
-def test_a_read_only_folder_is_refused(place: Path) -> None:
+def test_a_read_only_folder_is_refused(recorded: Path) -> None:
     """Where nothing can be recorded, nothing may be generated."""
-    place.chmod(0o555)
+    recorded.chmod(0o555)
 
     try:
         powerless = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
-        done = launch(place, "run", prefix=powerless if os.getuid() == 0 else ())
+        done = launch(recorded, "run", prefix=powerless if os.getuid() == 0 else ())
     finally:
-        place.chmod(0o755)
+        recorded.chmod(0o755)
 
     assert done.returncode == FAILURE, done.stderr
     assert "cannot write tournament.db" in done.stderr
-    assert not (place / "tournament.db").exists()
+    assert not (recorded / "tournament.db").exists()
 
 
-def test_a_full_disk_loses_nothing_that_was_recorded(place: Path, tourney: Tourney) -> None:
+def test_a_full_disk_loses_nothing_that_was_recorded(recorded: Path) -> None:
     """The batch that does not fit is not recorded in part, and the run goes on from there."""
-    assert tourney("apply", "generate", "--limit", "4").returncode == 0
-    with Ledger.read_only(place / "tournament.db") as ledger:
+    generate = ("apply", "generate", "--limit", "4")
+    assert launch(recorded, *generate).returncode == 0
+    with Ledger.read_only(recorded / "tournament.db") as ledger:
         before = ledger.head
     room = 4 * schema.PAGE_BYTES  # of the log, too, which takes a page or more for each batch
 
-    done = launch(place, "apply", "generate", room=room)
+    done = launch(recorded, "apply", "generate", room=room)
 
     assert done.returncode == FAILURE, done.stderr
     assert "cannot write tournament.db" in done.stderr
-    with Ledger.read_only(place / "tournament.db") as ledger:
+    with Ledger.read_only(recorded / "tournament.db") as ledger:
         assert audit(ledger) == ()
         assert ledger.head.position >= before.position
-    assert tourney("apply", "generate", "--limit", "4").returncode == 0
+    assert launch(recorded, *generate).returncode == 0
 
 
 def ledger_bytes(folder: Path) -> bytes | None:
@@ -191,12 +200,12 @@ def ledger_bytes(folder: Path) -> bytes | None:
     return file.read_bytes() if file.exists() else None
 
 
-def test_a_second_command_waits_for_the_first_and_says_so(place: Path) -> None:
+def test_a_second_command_waits_for_the_first_and_says_so(recorded: Path) -> None:
     """Started at once both would generate the same responses, and pay twice."""
-    with held_elsewhere(place / "tournament.db.work") as first:
-        second = begin(place, ("apply", "generate", "--limit", "1"), os.environ)
+    with held_elsewhere(recorded / "tournament.db.work") as first:
+        second = begin(recorded, ("apply", "generate", "--limit", "1"), os.environ)
         second.until(lambda: bool(second.err))
-        assert head_of(place / "tournament.db").position == 0
+        assert head_of(recorded / "tournament.db").position == 0
         first.kill()
         done = second.wait()
 
@@ -238,47 +247,28 @@ def on_a_network(place: Path, tmp_path: Path) -> Sequence[str]:
     return prefix
 
 
-def test_a_ledger_on_a_network_is_refused(place: Path, on_a_network: Sequence[str]) -> None:
-    """Before anything is generated: locks that do not hold lose what was paid for."""
-    done = launch(place, "apply", "generate", prefix=on_a_network)
-
-    assert done.returncode == 2
-    assert "is on a network file system, or on one that tourney does not know (nfs4)" in done.stderr
-    assert not (place / "tournament.db").exists()
-
-
-def test_a_ledger_on_a_network_may_be_allowed(
-    place: Path, on_a_network: Sequence[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There are network file systems whose locks hold, and their users know."""
-    monkeypatch.setenv("TOURNEY_NETWORK_LEDGER", "true")
-
-    done = launch(place, "apply", "judge", "--allow-gaps", prefix=on_a_network)
-
-    assert done.returncode == 0, done.stderr
-    assert head_of(place / "tournament.db").position > 0
-
-
-def test_a_ledger_on_a_network_may_be_read(place: Path, on_a_network: Sequence[str]) -> None:
-    """A copy that lies there for others does no harm."""
-    play(place / "tournament.db")
-
-    done = launch(place, "verify", prefix=on_a_network)
-
-    assert done.returncode == 0, done.stderr
-
-
-def test_the_message_says_what_does_allow_it(
+def test_a_ledger_on_a_network_is_refused_unless_allowed(
     place: Path, on_a_network: Sequence[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A merge needs no settings, so the variable alone must be enough."""
+    """Locks that do not hold lose what was paid for; but there are some that hold.
+
+    What the message says allows it, to a merge as well, which needs no settings; and what lies
+    there may be read.
+    """
     play(tmp_path / "theirs.db")
+    refused = launch(place, "apply", "generate", prefix=on_a_network)
+    assert not (place / "tournament.db").exists()
     (place / "tournament.toml").unlink()
     monkeypatch.setenv("TOURNEY_NETWORK_LEDGER", "true")
+    allowed = launch(place, "merge", str(tmp_path / "theirs.db"), prefix=on_a_network)
+    monkeypatch.delenv("TOURNEY_NETWORK_LEDGER")
+    read = launch(place, "verify", prefix=on_a_network)
 
-    done = launch(place, "merge", str(tmp_path / "theirs.db"), prefix=on_a_network)
-
-    assert done.returncode == 0, done.stderr
+    assert refused.returncode == 2
+    told = "is on a network file system, or on one that tourney does not know (nfs4)"
+    assert told in refused.stderr
+    assert "TOURNEY_NETWORK_LEDGER" in refused.stderr
+    assert (allowed.returncode, read.returncode) == (0, 0), allowed.stderr + read.stderr
 
 
 def test_doctor_finds_a_network_and_the_machine_unready(

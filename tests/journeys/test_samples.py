@@ -12,7 +12,7 @@ from tests.support.builders.commands import write_bank
 from tests.support.command_line import paid
 from tests.support.command_line.warm import Ended
 
-N_PROMPTS: Final = 8
+N_PROMPTS: Final = 6
 RUBRIC: Final = "<!-- version: 1 -->\n+++\nneeds_gold = false\n+++\n\nSay which is better.\n"
 SETTINGS: Final = """\
 [tournament]
@@ -114,7 +114,7 @@ def test_further_samples_owe_only_themselves(sampled: Sampled) -> None:
 
 
 def test_a_pilot_has_all_samples_of_its_prompts(sampled: Sampled) -> None:
-    """Of eight prompts it draws one, and that three times."""
+    """Of six prompts it draws one, and that three times."""
     assert sampled.tourney("run", "--yes", "--mode", "pilot").code == 0
 
     texts = [str(body["messages"]) for body in sampled.asked]

@@ -127,7 +127,7 @@ def test_a_payload_changed_behind_the_triggers_is_found(
     assert published.is_dir()
 
 
-@pytest.mark.parametrize("as_of", ["1", "5", "99999999999999999999", "2020-01-01"])
+@pytest.mark.parametrize("as_of", ["5", "99999999999999999999", "2020-01-01"])
 def test_any_position_and_time_is_answered_without_a_traceback(
     as_of: str, published: Path, tourney: Tourney
 ) -> None:

@@ -128,6 +128,16 @@ def test_the_interval_of_a_share_is_that_of_as_sure_a_count() -> None:
     assert (found.low, found.high) == pytest.approx(wilson(2 / 3, 3))  # not 6
 
 
+@pytest.mark.parametrize(("values", "interval"), [(6, (0.0, 1.0)), (4, (None, None))])
+def test_a_share_of_nothing_by_samples_beyond_it_may_be_anything(
+    values: int, interval: tuple[float | None, float | None]
+) -> None:
+    """What a slot effect takes off may cancel out to 0 exactly, and no trial has its error."""
+    found = estimate_ratio(quotient([0.5, -0.5] * (values // 2)), apart(values), "share")
+
+    assert (found.value, (found.low, found.high)) == (0.0, interval)
+
+
 def test_an_exponential_has_the_interval_of_its_logarithm() -> None:
     """A perplexity is never below nothing, and its error is that of the mean times itself."""
     drawn = quotient([4.0, 9.0, 12.0, 6.0, 5.0, 3.0], [2.0, 3.0, 5.0, 3.0, 2.0, 2.0])

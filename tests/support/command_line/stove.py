@@ -14,15 +14,19 @@ from socket import AF_UNIX, socket
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn, TextIO
 
+import httpx2
 import msgspec
 
 import commands.cli
 from commands.cli.app import main
 from commands.report.page import templates
 from commands.runs.workspace import open_workspace
+from commands.settings.sections import EndpointSection
 from commands.settings.starting.demo import lay_out_demo
 from commands.settings.version import package_versions
+from commands.spending.price_table import price_table
 from commands.viewer import following
+from ledger.storage import lock
 from tests.support.command_line.warm import HEAVY, Order, short_batches, stove_lock
 from tests.support.faults.death import die
 
@@ -46,6 +50,7 @@ WITH_TORCH: Final = (
 
 
 vars(following)["_SHORTEST_S"] = 0.02  # between two looks at a ledger that is viewed
+vars(lock)["PATIENCE_S"] = 0.2  # of whoever waits for another command, and says so then
 
 
 def warm_up() -> None:
@@ -53,6 +58,9 @@ def warm_up() -> None:
     with TemporaryDirectory() as name:
         lay_out_demo(folder := Path(name, "demo"))
         open_workspace(folder / "tournament.toml", None, package_versions())
+    EndpointSection.model_rebuild()
+    httpx2.Client().close()  # which imports all that it sends by
+    price_table()
 
 
 def listen(place: Path) -> None:

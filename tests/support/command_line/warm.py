@@ -196,7 +196,7 @@ def begin(
 @contextmanager
 def short_batches() -> Iterator[None]:
     """Let batches be handled with other options than a user's, who waits for minutes."""
-    options: dict[str, float] = {"longest_poll_s": 0.02, "settle_s": 0.5}
+    options: dict[str, float] = {"longest_poll_s": 0.02, "settle_s": 0.1}
     if (most := os.environ.get(MOST_QUERIES)) is not None:
         options["most_queries"] = int(most)
     with ExitStack() as stack:
@@ -216,10 +216,11 @@ def share_stove() -> None:
 
 def _reads_weights(folder: Path, words: tuple[str, ...]) -> bool:
     """Guess whether a command imports torch; a wrong guess costs seconds, and no more."""
-    settings = (file.read_bytes() for file in folder.glob("*.toml"))
-    names_weights = (
-        "evaluate" in words or "--weights" in words or any(b"weights" in each for each in settings)
-    )
+    settings = b"".join(file.read_bytes() for file in folder.glob("*.toml"))
+    if words[:2] == ("apply", "judge"):
+        return b'"hf"' in settings
+    is_told = words[:1] == ("evaluate",) or "--weights" in words
+    names_weights = is_told or any(each in settings for each in (b"weights", b"lm-eval"))
     return names_weights and not _READ_WEIGHTS.isdisjoint(words)
 
 

@@ -9,15 +9,16 @@ import signal
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from socket import socket
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 _OUTSIDE: Final = (sqlite3.Connection, socket)
+_Hook: TypeAlias = Callable[[FrameType, str, Any], None]
 
 
 class Death(msgspec.Struct, frozen=True):
@@ -39,19 +40,30 @@ def before(function: Callable[..., object], *, call: int = 1) -> Death:
 def die(death: Death) -> None:
     """Let this process be killed there; threads that it starts count too."""
     steps = count(1)
-
-    def look(frame: FrameType, event: str, called: Any) -> None:  # noqa: ANN401  # as profilers do
-        if _is_there(frame, event, called, death.function) and next(steps) == death.n:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    hook: Callable[[FrameType, str, Any], None] = look
+    hook = _at_steps(steps, death.n) if death.function is None else _at_calls(steps, death)
     threading.setprofile(hook)
     sys.setprofile(hook)
 
 
-def _is_there(frame: FrameType, event: str, called: object, function: str | None) -> bool:
-    if function is None:
+def _at_steps(steps: Iterator[int], n: int) -> _Hook:
+    def look(_frame: FrameType, event: str, called: Any) -> None:  # noqa: ANN401  # as profilers do
         is_of_c = event in {"c_call", "c_return"}
-        return is_of_c and isinstance(getattr(called, "__self__", None), _OUTSIDE)
-    module, name = frame.f_globals.get("__name__"), frame.f_code.co_qualname
-    return event == "call" and f"{module}.{name}" == function
+        if is_of_c and isinstance(getattr(called, "__self__", None), _OUTSIDE) and next(steps) == n:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return look
+
+
+def _at_calls(steps: Iterator[int], death: Death) -> _Hook:
+    """Compare the last part of the name first: this is asked at each call of anything."""
+    function = death.function or ""
+    last = function.rpartition(".")[2]
+
+    def look(frame: FrameType, event: str, _called: Any) -> None:  # noqa: ANN401  # as profilers do
+        if event != "call" or frame.f_code.co_name != last:
+            return
+        module, name = frame.f_globals.get("__name__"), frame.f_code.co_qualname
+        if f"{module}.{name}" == function and next(steps) == death.n:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return look
