@@ -25,7 +25,7 @@ from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 from unittest.mock import patch
 
 import msgspec
@@ -157,7 +157,7 @@ def _run_here(folder: Path, words: tuple[str, ...], environment: Mapping[str, st
             code: object = 0
         except SystemExit as done:
             code = done.code
-    said = (cast("BytesIO", each.buffer).getvalue().decode() for each in (out, err))
+    said = (each.buffer.getvalue().decode() for each in (out, err))
     return Ended(code if isinstance(code, int) else int(code is not None), *said)
 
 
@@ -213,9 +213,8 @@ def share_stove() -> None:
 def _reads_weights(folder: Path, words: tuple[str, ...]) -> bool:
     """Guess whether a command imports torch; a wrong guess costs seconds, and no more."""
     settings = (file.read_bytes() for file in folder.glob("*.toml"))
-    names_weights = (
-        "evaluate" in words or "demo" in words or any(b"weights" in each for each in settings)
-    )
+    word = b'"hf"' if words[:2] == ("apply", "judge") else b"weights"
+    names_weights = not {"evaluate", "demo"}.isdisjoint(words) or any(word in s for s in settings)
     return names_weights and not _READ_WEIGHTS.isdisjoint(words)
 
 
