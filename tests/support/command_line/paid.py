@@ -3,6 +3,7 @@
 Only the responses are made up; the command line, the SDK, HTTP and the ledger are the real ones.
 """
 
+import gc
 import json
 import os
 import shutil
@@ -152,6 +153,7 @@ def provider(*, n_looks: int | None = 1) -> FakeAnthropic:
 
 def hear_out(fake: FakeAnthropic) -> None:
     """Wait until a provider is done with all that clients sent which have ended."""
+    gc.collect()  # a command that ran in this process is let go, and its client with it
     wait_until(lambda: fake.n_open == 0)
 
 

@@ -25,7 +25,7 @@ from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 from unittest.mock import patch
 
 import msgspec
@@ -158,7 +158,7 @@ def _run_here(folder: Path, words: tuple[str, ...], environment: Mapping[str, st
             code: object = 0
         except SystemExit as done:
             code = done.code
-    said = (cast("BytesIO", each.buffer).getvalue().decode() for each in (out, err))
+    said = (each.buffer.getvalue().decode() for each in (out, err))
     return Ended(code if isinstance(code, int) else int(code is not None), *said)
 
 
