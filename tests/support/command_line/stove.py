@@ -30,6 +30,7 @@ from commands.settings.starting.demo import lay_out_demo
 from commands.settings.version import package_versions
 from commands.spending.price_table import price_table
 from ledger.storage import lock
+from projections.ratings import gate
 from tests.support.command_line.warm import HEAVY, MOST_QUERIES, Order, stove_lock
 from tests.support.faults.death import die
 
@@ -71,6 +72,7 @@ def warm_up() -> None:
     EndpointSection.model_rebuild()
     httpx2.Client().close()  # which imports all that it sends by
     price_table()
+    gate.levels(vars(gate)["_ALL_LOOKS"])  # which each gate would simulate
 
 
 def listen(place: Path) -> None:
