@@ -252,8 +252,7 @@ def test_a_ledger_on_a_network_is_refused_unless_allowed(
 ) -> None:
     """Locks that do not hold lose what was paid for; but there are some that hold.
 
-    What the message says allows it, to a merge as well, which needs no settings; and what lies
-    there may be read.
+    What the message says allows it, to a merge as well, which needs no settings.
     """
     play(tmp_path / "theirs.db")
     refused = launch(place, "apply", "generate", prefix=on_a_network)
@@ -261,14 +260,12 @@ def test_a_ledger_on_a_network_is_refused_unless_allowed(
     (place / "tournament.toml").unlink()
     monkeypatch.setenv("TOURNEY_NETWORK_LEDGER", "true")
     allowed = launch(place, "merge", str(tmp_path / "theirs.db"), prefix=on_a_network)
-    monkeypatch.delenv("TOURNEY_NETWORK_LEDGER")
-    read = launch(place, "verify", prefix=on_a_network)
 
     assert refused.returncode == 2
     told = "is on a network file system, or on one that tourney does not know (nfs4)"
     assert told in refused.stderr
     assert "TOURNEY_NETWORK_LEDGER" in refused.stderr
-    assert (allowed.returncode, read.returncode) == (0, 0), allowed.stderr + read.stderr
+    assert allowed.returncode == 0, allowed.stderr
 
 
 def test_doctor_finds_a_network_and_the_machine_unready(

@@ -274,6 +274,7 @@ def test_a_plan_prices_what_is_asked_together(folder: Path, fake: FakeAnthropic)
     assert sum(bool(each.repeats) for each in asked) == 3 * 4
 
 
+@pytest.mark.nightly
 def test_looks_ask_only_about_pairs_that_are_open(tmp_path: Path) -> None:
     """A pair that is decided on one dimension is asked about the others."""
     with FakeAnthropic(answering=judge) as fake:

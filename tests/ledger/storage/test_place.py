@@ -116,6 +116,8 @@ def test_a_ledger_on_a_network_is_refused_unless_allowed(
     assert not path.exists()
     with Ledger.open(path, allow_network=True) as ledger:
         assert ledger.head.position == 0
+        with Ledger.read_only(path) as reader:  # a copy that lies there for others does no harm
+            assert reader.head.position == 0
 
 
 def test_a_file_of_two_names_is_not_written(filed: Path) -> None:
