@@ -80,7 +80,7 @@ def test_an_example_stands_for_itself(tmp_path: Path) -> None:
     assert list((tmp_path / "new").glob("runs/*/report.html"))
 
 
-@pytest.mark.parametrize("example", ["models", "prompts"])
+@pytest.mark.parametrize("example", ["models", pytest.param("prompts", marks=pytest.mark.nightly)])
 def test_an_example_runs_to_a_report(tmp_path: Path, example: str) -> None:
     """With models that are served; nothing but their addresses is changed."""
     with FakeOpenAI(lambda asked: Said(f"{len(str(asked))} characters.\nVERDICT: A")) as fake:

@@ -158,10 +158,10 @@ def share_stove() -> None:
 
 def _reads_weights(folder: Path, words: tuple[str, ...]) -> bool:
     """Guess whether a command imports torch; a wrong guess costs seconds, and no more."""
-    settings = (file.read_bytes() for file in folder.glob("*.toml"))
-    names_weights = (
-        "evaluate" in words or "--weights" in words or any(b"weights" in each for each in settings)
-    )
+    settings = b"".join(file.read_bytes() for file in folder.glob("*.toml"))
+    if words[:2] == ("apply", "judge"):
+        return b'"hf"' in settings  # a judge's provider
+    names_weights = "evaluate" in words or "--weights" in words or b"weights" in settings
     return names_weights and not _READ_WEIGHTS.isdisjoint(words)
 
 
