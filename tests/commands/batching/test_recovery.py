@@ -243,7 +243,7 @@ def test_a_provider_that_does_not_tell_the_time_is_asked_by_our_clock(
     assert len(port.asked) == N_QUERIES
 
 
-@pytest.mark.parametrize("hours", [3, 25, 72])
+@pytest.mark.parametrize("hours", [3, 25, pytest.param(72, marks=pytest.mark.nightly)])
 def test_a_batch_whose_results_cannot_be_read_is_not_taken_for_a_strangers(
     recorder: Recorder, clock: Clock, hours: int
 ) -> None:

@@ -147,14 +147,6 @@ def test_merging_again_changes_nothing(ours: History, theirs: History) -> None:
         assert again == first._replace(n_new=0, n_known=first.n_known + first.n_new)
 
 
-@given(both=agreeing(2))
-def test_merging_either_way_holds_the_same_facts(both: tuple[History, ...]) -> None:
-    """Two machines share a tournament: whichever takes the other in knows the same."""
-    one, other = both
-
-    assert merged(one, other) == merged(other, one)
-
-
 @given(ours=told(), theirs=told())
 def test_merging_either_way_differs_in_no_more_than_what_follows(
     ours: History, theirs: History
@@ -168,14 +160,14 @@ def test_merging_either_way_differs_in_no_more_than_what_follows(
 
 @given(three=agreeing(3))
 def test_ledgers_are_merged_in_any_order(three: tuple[History, ...]) -> None:
-    """Ten people who share a tournament need not agree who goes first."""
+    """Ten people who share a tournament need not agree who goes first, or takes all others."""
     mine, yours, theirs = three
     with recording(mine, yours, theirs) as (first, second, third):
         merge_ledger(second, third.rows())
         merge_ledger(first, second.rows())
         by_way_of_the_second = facts_of(first)
 
-    assert by_way_of_the_second == merged(mine, yours, theirs) == merged(mine, theirs, yours)
+    assert by_way_of_the_second == merged(mine, yours, theirs) == merged(theirs, yours, mine)
 
 
 @given(theirs=told())
@@ -288,7 +280,7 @@ def test_an_event_that_cannot_be_read_stops_a_merge_whole() -> None:
 def test_a_merge_without_room_takes_nothing_in(tmp_path: Path) -> None:
     """Run again once there is room, it takes all."""
     path = tmp_path / "run.ledger"
-    many = [Told(STREAM, event) for event in verdicts(1_500)]
+    many = [Told(STREAM, event) for event in verdicts(300)]
     with recording(many) as (other,):
         with Ledger.open(path) as ledger:
             ledger.append(STREAM, verdicts(1))
@@ -301,4 +293,4 @@ def test_a_merge_without_room_takes_nothing_in(tmp_path: Path) -> None:
             taken = merge_ledger(ledger, other.rows())
             assert audit(ledger) == ()
 
-    assert (taken.n_new, taken.n_known) == (1_499, 1)
+    assert (taken.n_new, taken.n_known) == (299, 1)

@@ -239,7 +239,7 @@ def _edited(passing: Passing, edit: Callable[[dict[str, Any]], None]) -> None:
     passing.body = json.dumps(told).encode()
 
 
-MISCOUNTED: Final = (
+MISCOUNTED: Final[tuple[tuple[object, bool], ...]] = (
     (None, False),
     ({"total": N_QUERIES, "completed": N_QUERIES + 1, "succeeded": N_QUERIES + 1}, True),
     ({"total": "4", "completed": "4", "succeeded": "4"}, False),

@@ -207,7 +207,13 @@ def plain_tags() -> frozenset[str]:
     return frozenset(tag for tag, _ in page(*history(two, "a", "tie")).elements) | {"small"}
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("".join(HOSTILE), id="all together"),
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in HOSTILE),
+    ],
+)
 def test_what_people_and_models_wrote_is_shown_and_has_no_effect(text: str) -> None:
     """A report is opened by people who did not choose the texts in it."""
     opening = opened(

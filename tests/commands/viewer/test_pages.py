@@ -277,7 +277,13 @@ def says(event: Event, text: str) -> Event:
             return event
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("".join(HOSTILE), id="all together"),
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in HOSTILE),
+    ],
+)
 def test_what_people_and_models_wrote_has_no_effect(text: str) -> None:
     """It is shown, and neither runs nor leads anywhere."""
     opening = opened(

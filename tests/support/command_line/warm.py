@@ -218,7 +218,7 @@ def _reads_weights(folder: Path, words: tuple[str, ...]) -> bool:
     """Guess whether a command imports torch; a wrong guess costs seconds, and no more."""
     settings = b"".join(file.read_bytes() for file in folder.glob("*.toml"))
     if words[:2] == ("apply", "judge"):
-        return b'"hf"' in settings
+        return b'"hf"' in settings  # a judge's provider
     is_told = words[:1] == ("evaluate",) or "--weights" in words
     names_weights = is_told or any(each in settings for each in (b"weights", b"lm-eval"))
     return names_weights and not _READ_WEIGHTS.isdisjoint(words)

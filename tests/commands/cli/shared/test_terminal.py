@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from commands.cli.app import INTERRUPTED
-from commands.cli.shared.terminal import progress_bars, progress_on_stderr
+from commands.cli.shared.terminal import console, progress_bars, progress_on_stderr
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.builders.commands import lay_out
@@ -148,6 +149,15 @@ def test_no_bar_is_painted_over_a_question(tmp_path: Path, server: FakeOpenAI) -
     assert "verdicts" in done.after
 
 
+def test_with_no_standard_input_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python has None in its place."""
+    monkeypatch.setattr(sys, "stdin", None)
+
+    with console() as found:
+        assert found.confirm is None
+
+
+@pytest.mark.nightly
 def test_with_no_standard_input_nobody_agrees(folder: Path) -> None:
     """What was closed is no terminal, and no reason for a traceback."""
     closing = ["env", "ANTHROPIC_API_KEY=none", "sh", "-c", '"$@" <&-', "sh"]

@@ -16,7 +16,9 @@ def test_a_screen_of_a_width_is_what_was_agreed_on(name: str, text: str) -> None
     assert text == (FOLDER / name).read_bytes().decode()
 
 
-@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize(
+    "width", [1, *(pytest.param(each, marks=pytest.mark.nightly) for each in (2, 3))]
+)
 @pytest.mark.parametrize("name", drawings())
 def test_nothing_of_the_first_column_is_lost_on_the_narrowest_terminal(
     name: str, width: int
