@@ -2,11 +2,14 @@
 
 import gc
 import os
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPResponse
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from shutil import disk_usage
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -16,6 +19,8 @@ import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+import ledger as _ledger
+import projections as _projections
 from ledger.store import Ledger
 from tests.providers.loopback import TOO_LATE
 from tests.support import spared_pandas  # noqa: F401  # a worker makes ledgers, and few frames
@@ -29,6 +34,8 @@ _MUCH: Final = 20_000  # objects: looking every 700 for garbage takes a tenth of
 _TRACED: Final = pytest.StashKey[Coverage]()  # only where coverage is measured
 
 _ROOM: Final = 4 << 30  # bytes: a container may have a few MB only
+
+_BEGUN: Final = set[Path]()  # files of tests, where coverage is measured
 
 # The fakes speak plain HTTP. Reading the certificates of all authorities takes each client 20 ms;
 # here, and in every process that is begun from here, clients read that of nobody.
@@ -60,18 +67,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("no_cover")
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Look for garbage among what tests make, and no longer in modules and their tests."""
-    gc.freeze()
-    gc.set_threshold(_MUCH)
-    gc.enable()
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Trace how our modules are loaded, and not how tests are found."""
     if traced := Coverage.current():
+        for package in (_ledger, _projections):
+            for found in walk_packages(package.__path__, f"{package.__name__}."):
+                import_module(found.name)
         traced.stop()
         session.config.stash[_TRACED] = traced
 
 
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make, and no longer in modules and their tests."""
+    gc.freeze()
+    gc.set_threshold(_MUCH)
+    gc.enable()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let each file begin without what others left: its lines are traced, whoever ran first."""
+    if item.config.stash.get(_TRACED, None) and item.path not in _BEGUN:
+        _BEGUN.add(item.path)
+        modules = [each for name, each in sys.modules.items() if name.startswith("projections.")]
+        for value in [value for module in modules for value in vars(module).values()]:
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Trace what a test does, and neither pytest nor fixtures: that takes as long as the test."""
     traced = item.config.stash.get(_TRACED, None)
     if traced is None:
