@@ -18,7 +18,7 @@ from ledger.errors import NetworkFileSystem, TourneyError
 from ledger.events.evaluations import EvaluationPlanned, WayOfAsking
 from ledger.events.registration import Entrant
 from tests.support.builders.evaluating import answering
-from tests.support.command_line.launching import call
+from tests.support.command_line.launching import launch
 from tests.support.scripted import ScriptedGenerator
 from tests.support.weights.headers import write_headers
 
@@ -191,17 +191,17 @@ def test_weights_that_are_asked_in_another_way_stand_beside_the_first(backend: A
         evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat=chat, system=system)
     of = ("--ledger", "evaluations.db")
 
-    found = json.loads(call(Path.cwd(), "project", "metrics", *of, "--json").stdout)["rows"]
+    found = json.loads(launch(Path.cwd(), "project", "metrics", *of, "--json").stdout)["rows"]
     entrants = {row["entrant"] for row in found}
 
     assert len(entrants) == 4
     assert entrants > {"a", "a [turns: Be brief.]"}
     assert backend.n_asked == 4 * 5
 
-    said = call(Path.cwd(), "project", "metrics", *of).stdout
+    said = launch(Path.cwd(), "project", "metrics", *of).stdout
     assert "a [turns: Be brief.] on doses: asked with the system prompt 'Be brief.'" in said
     one = ("--entrant", "a [turns: Be brief.]", "--json")
-    asked = json.loads(call(Path.cwd(), "project", "metrics", "--samples", *of, *one).stdout)[
+    asked = json.loads(launch(Path.cwd(), "project", "metrics", "--samples", *of, *one).stdout)[
         "rows"
     ]
     assert {row["system"] for row in asked} == {"Be brief."}

@@ -7,7 +7,7 @@ import pytest
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, opened
 from tests.support.builders.worlds import RUBRICS, history
-from tests.support.command_line.launching import call
+from tests.support.command_line.launching import launch
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def test_the_report_is_of_the_tournament_as_it_stands(place: Path) -> None:
     """No run need be published, and nothing is recorded."""
     before = (place / "tournament.db").read_bytes()
 
-    done = call(place, "report")
-    again = call(place, "report", "-o", "again.html")
+    done = launch(place, "report")
+    again = launch(place, "report", "-o", "again.html")
 
     assert done.returncode == 0, done.stderr
     assert (done.stdout, done.stderr) == ("", "written to report.html\n")
@@ -37,8 +37,8 @@ def test_the_report_is_of_the_tournament_as_it_stands(place: Path) -> None:
 
 def test_the_finding_alone_is_written_for_a_pull_request(place: Path) -> None:
     """By the file's suffix, or on standard output if it is asked for by name."""
-    done = call(place, "report", "-o", "summary.md")
-    piped = call(place, "report", "--format", "md")
+    done = launch(place, "report", "-o", "summary.md")
+    piped = launch(place, "report", "--format", "md")
 
     assert (done.stdout, done.stderr) == ("", "written to summary.md\n")
     assert (place / "summary.md").read_text("utf-8") == piped.stdout
@@ -50,13 +50,13 @@ def test_the_finding_alone_is_written_for_a_pull_request(place: Path) -> None:
 def test_a_file_that_is_named_as_another_format_is_refused(place: Path) -> None:
     """HTML in a file of Markdown would be shown as text."""
     name = "x.html.gz"
-    done = call(place, "report", "-o", name)
+    done = launch(place, "report", "-o", name)
 
     assert done.returncode == 2
     assert f"--output {name}: the report is HTML, not {Path(name).suffix}" in done.stderr
     assert not (place / name).exists()
-    assert call(place, "report", "-o", "plain").returncode == 0
-    done = call(place, "report", "-o", "x.html", "--format", "md")
+    assert launch(place, "report", "-o", "plain").returncode == 0
+    done = launch(place, "report", "-o", "x.html", "--format", "md")
     assert "--output x.html: the report is Markdown, not .html" in done.stderr
 
 
@@ -64,7 +64,7 @@ def test_the_report_is_of_a_position_a_dimension_and_without_texts_if_asked(plac
     """What is on it can be chosen as in every table."""
     chosen = ("--dimension", "utility", "--battles", "none", "--as-of", "9")
 
-    done = call(place, "report", *chosen)
+    done = launch(place, "report", *chosen)
 
     assert done.returncode == 0, done.stderr
     source = (place / "report.html").read_text("utf-8")
@@ -75,7 +75,7 @@ def test_the_report_is_of_a_position_a_dimension_and_without_texts_if_asked(plac
 
 def test_a_dimension_that_is_not_there_writes_nothing(place: Path) -> None:
     """The message names those that are."""
-    done = call(place, "report", "--dimension", "beauty")
+    done = launch(place, "report", "--dimension", "beauty")
 
     assert done.returncode == 2
     assert "known: factuality, utility" in done.stderr

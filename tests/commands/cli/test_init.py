@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.providers.openai import FakeOpenAI, Said
-from tests.support.command_line.launching import call, launch
+from tests.support.command_line.launching import launch
 from tests.support.command_line.terminal import run_at_terminal
 
 SMALL, LARGE = (f"{name}@http://localhost:8000/v1" for name in ("small-3b", "large-32b"))
@@ -18,14 +18,14 @@ def test_a_spreadsheet_becomes_a_tournament(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("question,votes\nWhy?,3\nWho?,4\n", encoding="utf-8")
     models = ("--entrant", SMALL, "--entrant", LARGE, "--judge", "claude-sonnet-5-5")
 
-    done = call(tmp_path, "init", "new", "--from-csv", "mine.csv", *models)
+    done = launch(tmp_path, "init", "new", "--from-csv", "mine.csv", *models)
 
     assert done.returncode == 0, done.stderr
     assert "4 responses are missing" in done.stdout
     assert "unused columns of mine.csv: votes" in done.stderr
     assert "the entrants are examples" not in done.stderr
     assert done.stderr.index("  cd new\n") < done.stderr.index("  tourney plan judge ")
-    planned = call(tmp_path / "new", "plan", "judge")
+    planned = launch(tmp_path / "new", "plan", "judge")
     assert "2 pairs wait for responses; judging them costs $0.0" in planned.stdout, planned.stderr
     assert "one by one" not in planned.stdout  # nothing is open yet
 
@@ -34,7 +34,7 @@ def test_gold_answers_that_no_rubric_shows_are_told(tmp_path: Path) -> None:
     """Whoever wrote some of them expects that the judge sees them."""
     (tmp_path / "mine.csv").write_text("prompt,gold\nWhy?,So\nWho?,\nWhen?,Now\n")
 
-    done = call(tmp_path, "init", "new", "--from-csv", "mine.csv", "--judge", SMALL)
+    done = launch(tmp_path, "init", "new", "--from-csv", "mine.csv", "--judge", SMALL)
 
     assert done.returncode == 0, done.stderr
     assert "Only 2 of 3 prompts have a gold answer, so the rubric does not use them." in done.stderr
@@ -44,8 +44,8 @@ def test_models_are_named_with_their_makers(tmp_path: Path) -> None:
     """No address and no variable is looked up; a judge of an entrant's family is told."""
     models = ("--entrant", "openai/gpt-5.6", "--entrant", "google/gemini-3.5-flash")
 
-    done = call(tmp_path, "init", "new", *models, "--judge", "openai/gpt-5.6-mini")
-    planned = call(tmp_path / "new", "plan", "judge")
+    done = launch(tmp_path, "init", "new", *models, "--judge", "openai/gpt-5.6-mini")
+    planned = launch(tmp_path / "new", "plan", "judge")
 
     assert (done.returncode, planned.returncode) == (0, 0), done.stderr + planned.stderr
     assert "gemini-3.5-flash (endpoint): 5 requests" in done.stdout
@@ -69,8 +69,8 @@ def test_it_asks_what_to_compare_at_a_terminal(tmp_path: Path) -> None:
 
 def test_an_example_stands_for_itself(tmp_path: Path) -> None:
     """Its own answers are judged offline, at once; no option changes it."""
-    refused = call(tmp_path, "init", "new", "--example", "rag", "--judge", SMALL)
-    done = call(tmp_path, "init", "new", "--example", "rag")
+    refused = launch(tmp_path, "init", "new", "--example", "rag", "--judge", SMALL)
+    done = launch(tmp_path, "init", "new", "--example", "rag")
     ran = launch(tmp_path / "new", "run")
 
     assert refused.returncode == 2
@@ -85,7 +85,7 @@ def test_an_example_runs_to_a_report(tmp_path: Path, example: str) -> None:
     """With models that are served; nothing but their addresses is changed."""
     with FakeOpenAI(lambda asked: Said(f"{len(str(asked))} characters.\nVERDICT: A")) as fake:
         fake.traffic.models = frozenset({"gpt-5.6-luna", "gemini-3.5-flash", "claude-opus-5-5"})
-        call(tmp_path, "init", example, "--example", example)
+        launch(tmp_path, "init", example, "--example", example)
         settings = tmp_path / example / "tournament.toml"
         text = re.sub(
             r'model = "\w+/(.*)"', rf'model = "\1"\nbase_url = "{fake.url}"', settings.read_text()
@@ -100,8 +100,8 @@ def test_an_example_runs_to_a_report(tmp_path: Path, example: str) -> None:
 
 def test_the_folder_one_is_in_may_be_filled(tmp_path: Path) -> None:
     """Nobody is told to go where he is; a second time is refused, and changes nothing."""
-    done = call(tmp_path, "init")
-    again = call(tmp_path, "init", ".")
+    done = launch(tmp_path, "init")
+    again = launch(tmp_path, "init", ".")
 
     assert done.returncode == 0, done.stderr
     assert "10 responses are missing" in done.stdout

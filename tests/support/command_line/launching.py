@@ -1,18 +1,12 @@
 """The command line as a user calls it, and a small tournament to call it in."""
 
-import gc
-import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TypeAlias
-from unittest.mock import patch
 
-from commands.cli.app import main
-from commands.cli.shared.ledger import tournament_section
 from commands.settings.starting.demo import lay_out_demo
 from tests.support.command_line.warm import run_warm
 
@@ -52,29 +46,3 @@ def launch(
         text=True,
         check=False,
     )
-
-
-def call(folder: Path, *words: str) -> Completed:
-    """Run a command that needs no process of its own in this one, which takes a tenth of the time.
-
-    Args:
-        folder: Where.
-        words: The command and its options.
-    """
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    ours, often, code = sys.argv, gc.get_threshold(), 0
-    tournament_section.cache_clear()  # of the settings of the folder before
-    with patch.dict(os.environ), chdir(folder), redirect_stdout(out), redirect_stderr(err):
-        sys.argv = ["tourney", *words]
-        try:
-            main()
-        except SystemExit as done:
-            code = done.code if isinstance(done.code, int) else bool(done.code)
-        finally:
-            sys.argv = ours
-            gc.set_threshold(*often)  # a command that reads looks for garbage seldom
-    said = ["", ""]
-    for n, each in enumerate((out, err)):
-        each.seek(0)
-        said[n] = each.read()
-    return subprocess.CompletedProcess(words, code, *said)

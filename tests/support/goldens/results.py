@@ -18,7 +18,7 @@ from typing import Final
 from ledger.store import Ledger
 from tests.support.builders.events import NOON, STREAM
 from tests.support.builders.results import evaluated, judged, trained
-from tests.support.command_line.launching import call
+from tests.support.command_line.launching import launch
 
 FOLDER: Final = Path(__file__).parents[2] / "golden" / "results"
 RESULTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -55,7 +55,7 @@ def shown(folder: Path, name: str) -> str:
     """Return a result as it is printed, and the names of its columns and of its fields."""
     words = RESULTS[name].split()
     table, csv, data = (
-        call(folder, *words, "--format", each).stdout for each in ("table", "csv", "json")
+        launch(folder, *words, "--format", each).stdout for each in ("table", "csv", "json")
     )
     fields = [*json.loads(data)["rows"][0]]
     columns = csv.partition("\n")[0].split(",")
@@ -64,7 +64,7 @@ def shown(folder: Path, name: str) -> str:
 
 def report(folder: Path) -> str:
     """Return the text of the report without battles: a line for each row, with its colours."""
-    source = call(folder, "report", "-o", "-", "--battles", "none").stdout
+    source = launch(folder, "report", "-o", "-", "--battles", "none").stdout
     body = " ".join(re.sub(r"<(style|script)>.*?</\1>", "", source, flags=re.DOTALL).split())
     told = re.sub(r'<td class="(h-?\d)">', r" [\1] ", body)
     told = re.sub(r"<(tr|h\d|p|li|caption|summary|dt|header|pre|nav)\b[^>]*>", "\n", told)

@@ -147,7 +147,9 @@ def test_who_is_rated_is_asked_about_the_prompt_that_was_shown(
     assert answer.p_correct is not None
 
 
-@pytest.mark.parametrize("nth", [9, *(pytest.param(n, marks=pytest.mark.nightly) for n in (0, 5, 11))])
+@pytest.mark.parametrize(
+    "nth", [9, *(pytest.param(n, marks=pytest.mark.nightly) for n in (0, 5, 11))]
+)
 def test_rows_that_take_the_places_of_others_say_what_they_say_alone(
     rated: list[GenerationTask], nth: int
 ) -> None:

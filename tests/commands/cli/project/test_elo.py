@@ -22,7 +22,7 @@ from projections.tournament.state import Tournament
 from tests.support.builders.commands import JUDGE
 from tests.support.builders.events import STREAM, opened
 from tests.support.builders.worlds import Fate, cup, history, settled
-from tests.support.command_line.launching import call
+from tests.support.command_line.launching import launch
 from tests.support.specification import after
 
 PLAIN = EloParameters(permutations=2, k_sweep=())
@@ -202,8 +202,8 @@ def test_settings_that_no_run_recorded_yet_change_no_rating(
     (tmp_path / "tournament.toml").write_text(f'[tournament]\nid = "{STREAM}"\n[elo]\nk = 8\n')
     monkeypatch.setenv("TOURNEY_ELO_K", "32")
 
-    shown = call(tmp_path, "project", "elo")
-    help_text = call(tmp_path, "project", "elo", "--help").stdout
+    shown = launch(tmp_path, "project", "elo")
+    help_text = launch(tmp_path, "project", "elo", "--help").stdout
 
     assert "Elo, K = 24" in shown.stdout, shown.stderr
     assert "[elo] and TOURNEY_ELO_K change nothing here until the next" in " ".join(

@@ -27,7 +27,7 @@ from tests.support.builders.evaluations import (
 )
 from tests.support.builders.events import STREAM, key
 from tests.support.builders.results import trained
-from tests.support.command_line.launching import call
+from tests.support.command_line.launching import launch
 
 Shown = Callable[..., CompletedProcess[str]]
 LONG = f"Given: {'a patient, ' * 40}which dose?"
@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def samples(folder: Path) -> Shown:
     """Give `project metrics --samples` on two evaluations."""
-    return lambda *words: call(folder, "project", "metrics", "--samples", *words)
+    return lambda *words: launch(folder, "project", "metrics", "--samples", *words)
 
 
 def rows(done: CompletedProcess[str]) -> list[dict[str, object]]:
@@ -140,9 +140,9 @@ def test_a_curve_has_every_step_in_each_form(folder: Path) -> None:
     """The newest plan alone is in the plain table."""
     words = ("project", "metrics", "-l", "trained.db")
 
-    told = rows(call(folder, *words, "--curve", "--json"))
-    drawn = call(folder, *words, "--curve", "--evaluation", "recall", "--format", "svg").stdout
-    plain = rows(call(folder, *words, "--json"))
+    told = rows(launch(folder, *words, "--curve", "--json"))
+    drawn = launch(folder, *words, "--curve", "--evaluation", "recall", "--format", "svg").stdout
+    plain = rows(launch(folder, *words, "--json"))
 
     scores = [(each["step"], each["value"]) for each in told if each["metric"] == "score"]
     assert scores == [(10, 0.5), (20, 1.0)]
@@ -153,7 +153,7 @@ def test_a_curve_has_every_step_in_each_form(folder: Path) -> None:
 
 def test_a_curve_without_steps_says_what_a_step_is(folder: Path) -> None:
     """An empty table would look like no evaluation."""
-    done = call(folder, "project", "metrics", "--curve")
+    done = launch(folder, "project", "metrics", "--curve")
 
     assert "such as step_50 or checkpoint-60" in done.stdout
 
@@ -170,7 +170,7 @@ def test_a_curve_without_steps_says_what_a_step_is(folder: Path) -> None:
 )
 def test_two_tables_cannot_be_asked_for_at_once(folder: Path, words: str, why: str) -> None:
     """One of the options would do nothing, and nobody would notice."""
-    done = call(folder, "project", "metrics", *words.split())
+    done = launch(folder, "project", "metrics", *words.split())
 
     assert done.returncode == 2
     assert why in done.stderr

@@ -25,7 +25,7 @@ from projections.tournament.folding import tournament_of
 from tests.support.builders.events import STREAM, entrant, key, known, opened, prompt, responses
 from tests.support.builders.waves import look
 from tests.support.builders.worlds import RUBRICS, Fate, become, history, matches_of
-from tests.support.command_line.launching import call
+from tests.support.command_line.launching import launch
 
 OPENING = opened(
     prompts=[prompt(f"p{n:02}") for n in range(12)],
@@ -66,7 +66,7 @@ def vote(
 
 def project(place: Path, *words: str) -> str:
     """Return what a projection prints, or why it does not."""
-    done = call(place, "project", *words)
+    done = launch(place, "project", *words)
     return done.stdout or done.stderr
 
 
@@ -115,7 +115,7 @@ def test_votes_on_prompts_of_other_names_are_refused(place: Path) -> None:
     rows = [f"q{n},base,tuned,model_a,human,ann" for n in range(9)]
     head = "question_id,model_a,model_b,winner,source,judge_model"
     (place / "votes.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
-    call(place, "import", "battles", "votes.csv", "--name", "others")
+    launch(place, "import", "battles", "votes.csv", "--name", "others")
 
     said = " ".join(project(place, "agreement", "--truth", "others").split())
 
@@ -141,7 +141,7 @@ def test_intervals_by_votes_are_wider_after_looks(place: Path) -> None:
     asked = ("project", "bt", "--truth", "votes", "--dimension", "utility", "--json")
 
     def widths() -> list[float]:
-        rows = json.loads(call(place, *asked).stdout)["rows"]
+        rows = json.loads(launch(place, *asked).stdout)["rows"]
         return [row["high"] - row["low"] for row in rows if row["low"] is not None]
 
     before = widths()
@@ -166,7 +166,7 @@ def test_votes_on_two_dimensions_that_a_merge_brings_together_stay_apart(
     vote(place, "votes")
     vote(there, "votes", dimension="factuality")
 
-    call(place, "merge", str(there / "tournament.db"))
+    launch(place, "merge", str(there / "tournament.db"))
     rated = project(place, "bt", "--truth", "votes")
 
     assert "factuality: 12 votes of 'votes' on 12 prompts" in rated

@@ -15,7 +15,7 @@ from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.commands import terms
 from tests.support.builders.evaluations import plan
 from tests.support.builders.events import NOON, STREAM, entrant, judge, key, opened, rubric
-from tests.support.command_line.launching import call, launch
+from tests.support.command_line.launching import launch
 
 VOTES = "model_a,model_b,winner\nbase,tuned,tie\n"
 BATCH = planned_batch(key("q1"))
@@ -32,7 +32,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         others = opened(entrants=[entrant("zoe"), entrant("amy")], judges=[judge("strict")])
         ledger.append(StreamId("second"), [*others])
     (folder / "votes.csv").write_text(VOTES)
-    assert call(folder, "import", "battles", "votes.csv", "--name", "people").returncode == 0
+    assert launch(folder, "import", "battles", "votes.csv", "--name", "people").returncode == 0
     return folder
 
 
@@ -45,7 +45,7 @@ def offered(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> "Offered":
 class Offered:
     """Bash's side of completion: the line and the number of the word that is typed."""
 
-    run = staticmethod(call)
+    run = staticmethod(launch)
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self._monkeypatch = folder, monkeypatch

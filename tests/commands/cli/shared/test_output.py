@@ -16,7 +16,7 @@ from ledger.store import Ledger
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.events import opened
 from tests.support.command_line import paid
-from tests.support.command_line.launching import call
+from tests.support.command_line.launching import launch
 from tests.support.command_line.warm import begin
 
 FULL = Path("/dev/full")
@@ -141,7 +141,7 @@ def test_a_pipe_is_as_wide_as_it_says(
     """A pager is no terminal; a script that said nothing loses no column."""
     monkeypatch.setenv("COLUMNS", columns)
 
-    lines = call(path.parent, "log").stdout.splitlines()
+    lines = launch(path.parent, "log").stdout.splitlines()
 
     assert ("hidden: Recorded; widen the terminal or use --json" in lines) == is_hidden
     assert ("Recorded" in lines[1]) != is_hidden
@@ -150,11 +150,11 @@ def test_a_pipe_is_as_wide_as_it_says(
 def test_no_width_is_too_odd_for_a_table(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that does not know its size says 0."""
     monkeypatch.delenv("COLUMNS", raising=False)
-    of_no_width = call(path.parent, "log").stdout
+    of_no_width = launch(path.parent, "log").stdout
 
     for columns in ("0", "2", "9" * 5_000, "²"):
         monkeypatch.setenv("COLUMNS", columns)
-        done = call(path.parent, "log")
+        done = launch(path.parent, "log")
 
         assert (done.returncode, done.stderr) == (0, ""), columns
         assert (done.stdout == of_no_width) is (columns != "2")
