@@ -37,6 +37,7 @@ def test_weights_and_biases_has_ratings_and_report(
     in_child(log)
 
 
+@pytest.mark.nightly
 def test_what_mlflow_refuses_is_one_line_and_without_a_place_says_how_to_name_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
