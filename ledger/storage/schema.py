@@ -1,7 +1,6 @@
 """The schema of the SQLite file: its tables, triggers that keep them append-only, and views."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
 from typing import Any, Final, TypeAlias
 
 from ledger.storage.views.further import FURTHER
@@ -144,10 +143,4 @@ def upgrade(select: Select) -> Iterator[str]:
 def has_own_views(select: Select) -> bool:
     """Say whether a file has each view as this version makes it."""
     made = {name: sql.partition(" AS ")[2] for name, sql in select(_MADE_VIEWS)}
-    return made.items() >= _own_views().items()
-
-
-@cache
-def _own_views() -> dict[str, str]:
-    """Return the statement of each view, by its name."""
-    return {view.name: view.select for view in VIEWS}
+    return made.items() >= {view.name: view.select for view in VIEWS}.items()
