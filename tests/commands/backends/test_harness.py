@@ -17,7 +17,6 @@ import pytest
 
 from commands.backends.wiring import READERS
 from commands.decisions.recorder import EvaluationRecorder
-from commands.errors import ConfigurationError
 from commands.evaluating.evaluate import PlannedEvaluation, evaluate_all
 from commands.evaluating.plan import plan_alone
 from commands.evaluating.samples import Inference
@@ -28,6 +27,7 @@ from commands.ports import (
     no_progress,
 )
 from commands.settings.sections import EvaluationOptions
+from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.store import Ledger
 from projections.evaluations.metrics import compare_runs, metrics_of
@@ -360,7 +360,7 @@ def test_what_an_entrant_cannot_do_is_said_before_anything_runs(tmp_path: Path) 
         "nowhere": tmp_path / "nowhere.yaml",
         "field": write_sums(tmp_path, task="field", doc_to_text="{{question}}"),
     }.items():
-        with pytest.raises(ConfigurationError) as caught:
+        with pytest.raises(TourneyError) as caught:
             planned(file, Scripted())
         faults[name] = str(caught.value)
 
