@@ -27,7 +27,7 @@ from commands.settings.version import package_versions
 from commands.spending.price_table import price_table
 from commands.viewer import following
 from ledger.storage import lock
-from projections.ratings import gate
+from projections.ratings import boundaries, gate
 from tests.support.command_line.warm import HEAVY, Order, short_batches, stove_lock
 from tests.support.faults.death import die
 
@@ -62,7 +62,7 @@ def warm_up() -> None:
     EndpointSection.model_rebuild()
     httpx2.Client().close()  # which imports all that it sends by
     price_table()
-    gate.levels(vars(gate)["_ALL_LOOKS"])  # which each gate would simulate
+    boundaries.levels(vars(gate)["_ALL_LOOKS"])  # which each gate would simulate
 
 
 def listen(place: Path) -> None:
