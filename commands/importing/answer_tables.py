@@ -47,6 +47,9 @@ _IDS: Final = ("prompt_id", "question_id", "uid", "id")
 _QUESTIONS: Final = (*FORMS, *PROMPT_COLUMNS["text"])
 _TOLD: Final = ("choices", "resps", "winner", "output_1")  # of answers and of verdicts
 _OF_REFERENCES: Final = "reference_answer"
+_NO_ANSWERS: Final = frozenset(
+    {"context", "contexts", "documents", "cost", "latency", "notes", "timestamp", "tokens", "url"}
+)  # columns that tables of answers have beside them
 _FEWEST: Final = 2  # systems that are compared
 
 
@@ -56,7 +59,7 @@ class AnswersTable(NamedTuple):
     prompts: tuple[dict[str, object], ...]
     entrants: Mapping[str, Mapping[str, str]]  # by id the keys that say which answers are its own
     columns: Mapping[str, str] = {}  # of the prompts, by field
-    unread: tuple[str, ...] = ()  # files of the folder, each with why it holds no answers
+    unread: tuple[str, ...] = ()  # files of a folder and columns, with why they hold no answers
     labelled: LabelledPairs | None = None  # pairs of answers with votes, if it holds those
     n_empty: int = 0  # cells that are empty answers
 
@@ -201,16 +204,18 @@ def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]
     if model is None or text is None:  # a column for each system
         column = columns_by_field(path, header, PROMPT_COLUMNS)
         prompts = prompts_of_rows(path, rows, column)
-        unread = other_columns(header, column)
-        figures = {figure_of(name, figure) for name in unread for figure in FIGURES}
-        names = [(name, {"column": name}) for name in unread if name not in figures]
+        others = other_columns(header, column)
+        figures = {figure_of(name, figure) for name in others for figure in FIGURES}
+        beside = [name for name in others if name.strip().casefold() in _NO_ANSWERS]
+        unread = tuple(f"column {name!r}, by its name; rename it if it does" for name in beside)
+        names = [(name, {"column": name}) for name in others if name not in {*figures, *beside}]
         n_empty = sum(record.fields.get(name) == "" for record in records for name, _ in names)
     else:  # a row for each system's answer
-        others = {
+        without_text = {
             field: [each for each in of if named.get(each) != text]
             for field, of in PROMPT_COLUMNS.items()
         }
-        column = columns_by_field(path, header, others)
+        column = columns_by_field(path, header, without_text)
         asked = [name for field, name in column.items() if field in ASKED]
         firsts = {
             str([each.fields.get(name) for name in asked]): each for each in reversed(records)
@@ -219,9 +224,10 @@ def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]
         prompts = prompts_of_rows(path, [*bad, *reversed(firsts.values())], column)
         models = dict.fromkeys(record.fields.get(model) for record in records)
         names = [(str(name), {"model": str(name)}) for name in models if not is_missing(name)]
-        n_empty = 0
+        n_empty, unread = 0, ()
     entrants = {name: {"responses": str(path), **keys} for name, keys in names}
-    return AnswersTable(prompts, _compared(path, entrants, header), column, n_empty=n_empty)
+    compared = _compared(path, entrants, header)
+    return AnswersTable(prompts, compared, column, unread, n_empty=n_empty)
 
 
 def _compared(

@@ -32,3 +32,13 @@ def test_empty_cells_of_systems_are_counted(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("prompt,gold_answer,old,new\nWhy?,,So.,\nWho?,Me.,,\n")
 
     assert read(tmp_path / "t.csv").n_empty == 3
+
+
+def test_columns_that_usually_hold_no_answers_are_no_systems(tmp_path: Path) -> None:
+    """A retrieved context is judged by nobody; its name is told, so that it can be another."""
+    (tmp_path / "t.csv").write_text("prompt,Context,latency,old,new\nWhy?,Because.,3,So.,No.\n")
+
+    table = read(tmp_path / "t.csv")
+
+    assert [*table.entrants] == ["old", "new"]
+    assert [told.split(",")[0] for told in table.unread] == ["column 'Context'", "column 'latency'"]
