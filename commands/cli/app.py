@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Final, NamedTuple
@@ -33,6 +33,7 @@ _FOLDING: Final = frozenset(
     {"project", "battle", "report", "view", "replay", "verify"}
 )  # commands that only read
 _MUCH: Final = 100_000  # objects
+_HELP: Final = ["--help", "-h"]
 _DIGITS: Final = 4  # of a terminal's size
 
 
@@ -146,7 +147,8 @@ def main() -> None:
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     atexit.register(_drop_what_nobody_reads)
     _drop_impossible_sizes()
-    words = [word for word in _typed() if not word.startswith("-")]
+    before_help = takewhile(lambda word: word not in _HELP, _typed())  # what follows is not called
+    words = [word for word in before_help if not word.startswith("-")]
     if not _FOLDING.isdisjoint(words[:1]):
         _tune_interpreter()
     try:
@@ -219,7 +221,7 @@ def command_line(words: Sequence[str] | None = None) -> typer.Typer:
         no_args_is_help=True,
         pretty_exceptions_enable=False,  # a bug keeps its plain traceback, without local values
         rich_markup_mode=None,
-        context_settings={"help_option_names": ["--help", "-h"], "obj": [*_paths()]},
+        context_settings={"help_option_names": _HELP, "obj": [*_paths()]},
     )
     app.callback(invoke_without_command=True)(tourney)
     placed = [(heading, entry) for heading, entries in COMMANDS.items() for entry in entries]

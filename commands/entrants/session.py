@@ -76,7 +76,7 @@ def _generate(
     n_in_batches = sum(cell.entrant.entrant_id in batches.entrants for cell in chosen)
     batches.send(n_in_batches)
     done, failures = GenerationSummary(0, 0, 0), DeferredFailures()
-    n_others, n_before = len(chosen) - n_in_batches, len(recorder.state.responses)
+    n_others, before = len(chosen) - n_in_batches, recorder.state
     ask_others = partial(
         generate_missing,
         recorder,
@@ -91,15 +91,22 @@ def _generate(
         try:
             done = ask_others(limit=n_others)
         except BudgetReached:  # a batch counts at its worst while it is in flight
-            n_done = len(recorder.state.responses) - n_before
+            first = _ended_since(before, recorder.state)
             if not batches.receive_sent():
                 raise
-            done = ask_others(limit=n_others - n_done)
-            done = done._replace(n_generated=done.n_generated + n_done)
+            n_left = max(0, n_others - first.n_generated - first.n_failed)
+            done = first.plus(ask_others(limit=n_left))
     with failures.collecting():
         done = done.plus(batches.finish())
     failures.raise_collected()
     return done
+
+
+def _ended_since(before: Tournament, now: Tournament) -> GenerationSummary:
+    """Return what became of the responses that ended in between."""
+    n_generated = len(now.responses) - len(before.responses)
+    n_failed = len(now.response_failures) - len(before.response_failures)
+    return GenerationSummary(n_generated + n_failed, n_generated, n_failed)
 
 
 def _require_none_in_flight(state: Tournament, wanted: WantedResponses) -> None:

@@ -149,10 +149,14 @@ def _imported(module: ModuleType) -> Sequence[str]:
     return imported
 
 
-@cache
 def _folder(module: ModuleType) -> Path | None:
     file = getattr(module, "__file__", None)
-    return None if file is None else Path(file).resolve().parent
+    return None if file is None else _folder_of(file)
+
+
+@cache  # by the name: what stands for a module in `sys.modules` may be unhashable
+def _folder_of(file: str) -> Path:
+    return Path(file).resolve().parent
 
 
 @cache

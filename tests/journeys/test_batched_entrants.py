@@ -362,11 +362,20 @@ def test_what_is_asked_may_change_while_a_batch_is_in_flight(folder: Path) -> No
         require_paid_as_recorded(folder, fake)
 
 
-def test_an_answer_redacted_while_the_next_turn_is_in_flight_stops_no_batch(folder: Path) -> None:
-    """What was paid is recorded; the response that followed the lost text alone is left out.
+def test_a_conversation_is_answered_a_batch_a_turn(folder: Path, fake: FakeAnthropic) -> None:
+    """By one command: what is asked next depends on the answer, so a batch waits for the other."""
+    talk = {"prompt_id": "mt", "turns": ["Write a verse.", "Make it rhyme."]}
+    (folder / "bank.jsonl").write_text(json.dumps(talk), encoding="utf-8")
 
-    Of a conversation a batch waits for another: what is asked next depends on the answer.
-    """
+    done = paid.tourney(folder, *GENERATE, url=fake.url)
+
+    assert done.code == 0, done.err
+    assert len(said_in(folder)) == 2 * 2
+    assert len(fake.bill().batches) == 4  # of each entrant one a turn
+
+
+def test_an_answer_redacted_while_the_next_turn_is_in_flight_stops_no_batch(folder: Path) -> None:
+    """What was paid is recorded; the response that followed the lost text alone is left out."""
     talks = [
         {"prompt_id": f"mt{n}", "turns": [f"Write a verse on {n}.", "Make it rhyme."]}
         for n in range(2)
@@ -446,6 +455,24 @@ def test_a_cap_waits_for_batches_that_cost_less_than_feared(
 
     assert done.code == 0, done.err
     assert len(said_in(folder)) == 3 * N_PROMPTS
+
+
+def test_a_limit_holds_where_a_cap_waits_for_batches(folder: Path, fake: FakeAnthropic) -> None:
+    """What ended before the wait counts, and a failure as well as an answer."""
+    (folder / "prices.toml").write_text(PRICES, encoding="utf-8")
+    spoken = iter([Said("", finish_reason="content_filter")])
+    with FakeOpenAI(lambda _: next(spoken, Said("x" * 7_900))) as other:  # as long as may be
+        near = f'[[entrants]]\nid = "near"\nmodel = "{MODEL}"\nbase_url = "{other.url}"\n\n'
+        head, mark, tail = SETTINGS.partition("[[rubrics]]")
+        text = f'{head}{near}{mark}{tail}prices = "prices.toml"\n'
+        (folder / "tournament.toml").write_text(text, encoding="utf-8")
+        capped = ("--limit", "15", "--max-usd", "0.255")  # 0.181 in batches at worst, 0.024 each
+        done = paid.tourney(folder, *GENERATE, *capped, url=fake.url)
+
+    assert done.code == 6, done.err
+    assert "responses: 1 of 1" in done.err.partition(" ended: ")[2], "it did not wait"
+    assert "18 responses were missing: 14 generated, 1 failed" in done.err
+    assert len(other.traffic.asked) == 5
 
 
 def test_a_run_asks_once_and_goes_on_where_a_batch_was_in_flight(folder: Path) -> None:

@@ -8,7 +8,12 @@ from types import ModuleType
 import pytest
 
 from commands.errors import ConfigurationError, EvaluationFault
-from commands.evaluating.user_code import blame_evaluation, class_in_module, code_digest
+from commands.evaluating.user_code import (
+    blame_evaluation,
+    class_in_file,
+    class_in_module,
+    code_digest,
+)
 from ledger.identity import digest_of
 
 
@@ -95,6 +100,25 @@ def test_code_is_that_of_the_module_and_of_what_it_imports_from_beside_it(
 
     assert (digest(folder) != before) == is_other
     assert of_other != before
+
+
+def test_a_file_may_put_what_is_no_module_among_the_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As settings that are read by `import`; they need not have a hash."""
+    monkeypatch.delitem(sys.modules, "own_settings", raising=False)
+    (tmp_path / "mine.py").write_text(
+        "import sys\nfrom types import SimpleNamespace\n"
+        "sys.modules['own_settings'] = SimpleNamespace(x=1)\n"
+        "import own_settings\nclass Mine:\n    x = own_settings.x\n",
+        encoding="utf-8",
+    )
+
+    kind = class_in_file(tmp_path / "mine.py", "Mine")
+
+    assert isinstance(kind, type)
+    assert code_digest(kind, "commands.evaluating")
+    del sys.modules["own_settings"]
 
 
 def test_code_that_is_in_no_file_has_a_digest_too() -> None:

@@ -412,7 +412,8 @@ def test_matches_are_new_once_a_response_is() -> None:
     """What was known would lack it."""
     opening = cup()
     before = known(*opening)
-    after = known(*opening, *responses(before))
+    news = recorded([*opening, *responses(before)])[len(opening) :]
+    after = fold(tournament_of(STREAM), news, before)
     prompts = frozenset(each.prompt_id for each in before.bank)
     assert not any(match for _, match in known_matches(before, prompts, before.panel[0]))
 

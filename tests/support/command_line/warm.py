@@ -11,6 +11,7 @@ not.
 
 import atexit
 import fcntl
+import gc
 import os
 import signal
 import socket
@@ -149,6 +150,8 @@ def _run_here(folder: Path, words: tuple[str, ...], environment: Mapping[str, st
         short_batches(),
         patch.object(sys, "argv", ["tourney", *words]),
         patch.object(sys, "stdin", StringIO()),
+        patch.object(sys, "excepthook", sys.excepthook),  # which typer replaces
+        patch.object(gc, "set_threshold"),  # for a process of its own: that of the tests goes on
         redirect_stdout(out),
         redirect_stderr(err),
         chdir(folder),

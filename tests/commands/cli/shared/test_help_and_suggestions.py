@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from commands.cli.app import COMMANDS, command_line
 from commands.settings.version import VERSION
+from tests.support.command_line.launching import launch
 
 
 def said(*words: str) -> Result:
@@ -94,6 +96,16 @@ def test_help_has_a_short_spelling(words: tuple[str, ...]) -> None:
 
     assert done.exit_code == 0
     assert done.stdout == said(*words, "--help").stdout
+
+
+@pytest.mark.parametrize(("before", "after"), [((), "run"), (("import",), "battles")])
+def test_help_that_is_asked_before_a_command_lists_all(
+    tmp_path: Path, before: tuple[str, ...], after: str
+) -> None:
+    """What follows it is not called, and would stand there alone."""
+    asked = (launch(tmp_path, *before, "--help", *called) for called in ((after,), ()))
+
+    assert len({each.stdout for each in asked}) == 1
 
 
 def test_the_version_has_a_short_spelling() -> None:
