@@ -143,4 +143,4 @@ def upgrade(select: Select) -> Iterator[str]:
 def has_own_views(select: Select) -> bool:
     """Say whether a file has each view as this version makes it."""
     made = {name: sql.partition(" AS ")[2] for name, sql in select(_MADE_VIEWS)}
-    return made.items() >= {view.name: view.select for view in VIEWS}.items()
+    return all(made.get(view.name) == view.select for view in VIEWS)

@@ -401,4 +401,5 @@ def test_what_looks_will_leave_to_ask_is_forecast_from_a_pilot(place: LookedAt) 
     (spent,) = re.findall(r"\$(\S+) spent", planned)
     for _, low, high, n, usd in forecasts:
         assert int(low) <= int(high) <= int(n)
+        assert int(low) < int(n)
         assert float(usd) / int(high) == pytest.approx(float(spent) / (2 * 120), rel=0.1)

@@ -17,6 +17,7 @@ import pytest
 
 from commands.backends.wiring import READERS
 from commands.decisions.recorder import EvaluationRecorder
+from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluate import PlannedEvaluation, evaluate_all
 from commands.evaluating.plan import plan_alone
 from commands.evaluating.samples import Inference
@@ -27,7 +28,6 @@ from commands.ports import (
     no_progress,
 )
 from commands.settings.sections import EvaluationOptions
-from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.store import Ledger
 from projections.evaluations.metrics import compare_runs, metrics_of
@@ -358,13 +358,13 @@ def test_what_an_entrant_cannot_do_is_said_before_anything_runs(tmp_path: Path) 
         "beams": write_sums(tmp_path, task="beams", **beams),
         "code": write_sums(tmp_path, task="code", unsafe_code=True),
         "nowhere": tmp_path / "nowhere.yaml",
-        "field": write_sums(tmp_path, task="field", doc_to_text="{{question}}"),
     }.items():
-        with pytest.raises(TourneyError) as caught:
+        with pytest.raises(ConfigurationError) as caught:
             planned(file, Scripted())
         faults[name] = str(caught.value)
+    with pytest.raises(EvaluationFault, match="'question' is undefined"):
+        planned(write_sums(tmp_path, task="field", doc_to_text="{{question}}"), Scripted())
 
     assert "generation_kwargs.num_beams is not supported" in faults["beams"]
     assert "confirm_run_unsafe_code = true" in faults["code"]
     assert "there is no such file" in faults["nowhere"]
-    assert "'question' is undefined" in faults["field"]
