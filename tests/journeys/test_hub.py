@@ -74,7 +74,7 @@ def test_weights_by_name_answer_and_their_commit_is_recorded(folder: Path) -> No
 
 @pytest.mark.nightly
 def test_weights_by_name_are_evaluated_without_a_tournament(folder: Path) -> None:
-    """Their name is the entrant's in all tables, and the commit is on record."""
+    """Their name and how they are asked are the entrant's, and the commit is on record."""
     evaluate = ("evaluate", NAME, "--uses", "copying", "--limit", "2", "--chat", "none")
     with FakeHub() as hub:
         hub.repositories[NAME] = Repository()
@@ -87,7 +87,7 @@ def test_weights_by_name_are_evaluated_without_a_tournament(folder: Path) -> Non
     with Ledger.read_only(folder / "evaluations.db") as ledger:
         events = [each.event for each in ledger.read()]
     (found,) = (each.entrant for each in events if isinstance(each, EntrantRegistered))
-    assert (found.entrant_id, found.revision) == (NAME, commit)
+    assert (found.entrant_id, found.revision) == (f"{NAME} [none]", commit)
 
 
 def test_a_name_that_nobody_has_ends_with_one_line_and_no_ledger(folder: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_response_is_the_same_alone_and_in_a_batch(
         return loaded
 
     for temperature in (None, 1.0):
-        one = entrant(folder=folder, temperature=temperature, max_new_tokens=6)
+        one = entrant(folder=folder, temperature=temperature, max_new_tokens=8)
         owed = tasks(one, PROMPTS[:3])
         together = answers(owed, load=load)
 

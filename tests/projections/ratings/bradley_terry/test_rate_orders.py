@@ -67,4 +67,4 @@ def test_intervals_cover_whichever_orders_were_asked(
 
     apart = np.array([ratings(one) - ratings(two) for one, two in zip(once, both, strict=True)])
     error = apart.std(axis=0, ddof=1) / np.sqrt(len(apart))
-    assert (np.abs(apart.mean(axis=0)) <= 3.5 * error).all()
+    assert (np.abs(apart.mean(axis=0)) <= 4 * error).all()  # any of 24 means: by chance in 1 of 600
