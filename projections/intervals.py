@@ -247,8 +247,8 @@ def _share(ratio: float, error: float, spread: _Spread) -> Interval | tuple[None
     """Return Wilson's interval; for n independent samples it is that of n.
 
     Of trials that succeed or fail, one a cluster, the error follows from the share: no number of
-    them is too small, and t is not needed. A share of 0 or 1 with an error, of samples beyond both
-    as a slot effect leaves them, may be anything.
+    them is too small, and t is not needed. A share of 0 or 1 with an error may be anything: taking
+    off a slot effect leaves samples below 0 and above 1.
     """
     n = spread.n_clusters
     if error < _ROUNDING:

@@ -25,11 +25,9 @@ from ledger.store import Ledger
 from tests.providers.loopback import TOO_LATE
 from tests.support import spared_pandas  # noqa: F401  # a worker makes ledgers, and few frames
 from tests.support.builders.events import NOON
-from tests.support.command_line.warm import share_stove
+from tests.support.command_line.warm import MANY_OBJECTS, share_stove
 
 _IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # nothing of a test need outlast a power cut
-
-_MUCH: Final = 20_000  # objects: looking every 700 for garbage takes a tenth of the time
 
 _TRACED: Final = pytest.StashKey[Coverage]()  # only where coverage is measured
 
@@ -81,7 +79,7 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_finish() -> None:
     """Look for garbage among what tests make, and no longer in modules and their tests."""
     gc.freeze()
-    gc.set_threshold(_MUCH)
+    gc.set_threshold(MANY_OBJECTS)
     gc.enable()
 
 

@@ -207,7 +207,7 @@ def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]
         others = other_columns(header, column)
         figures = {figure_of(name, figure) for name in others for figure in FIGURES}
         beside = [name for name in others if name.strip().casefold() in _NO_ANSWERS]
-        unread = tuple(f"column {name!r}, by its name; rename it if it does" for name in beside)
+        unread = tuple(f"column {name!r}, by its name; rename it to compare it" for name in beside)
         names = [(name, {"column": name}) for name in others if name not in {*figures, *beside}]
         n_empty = sum(record.fields.get(name) == "" for record in records for name, _ in names)
     else:  # a row for each system's answer

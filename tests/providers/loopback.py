@@ -2,10 +2,8 @@
 
 import subprocess
 import sys
-from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from socket import SHUT_RDWR
 from socketserver import BaseRequestHandler
 from threading import Lock, Thread
 from types import TracebackType
@@ -70,8 +68,6 @@ class LoopbackFake:
     ) -> None:
         """Let go of answers that wait, and close the port."""
         self.let_go()
-        with suppress(OSError):  # wakes who waits for connections; not everywhere can this be done
-            self._server.socket.shutdown(SHUT_RDWR)
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()

@@ -28,7 +28,7 @@ from commands.spending.price_table import price_table
 from commands.viewer import following
 from ledger.storage import lock
 from projections.ratings import boundaries, gate
-from tests.support.command_line.warm import HEAVY, Order, short_batches, stove_lock
+from tests.support.command_line.warm import HEAVY, MANY_OBJECTS, Order, short_batches, stove_lock
 from tests.support.faults.death import die
 
 IMPORTED: Final = (
@@ -181,6 +181,6 @@ if __name__ == "__main__":
         templates().get_template(name)  # else each report compiles them
     warm_up()
     gc.freeze()  # or each process would look for garbage in all of this
-    gc.set_threshold(20_000)
+    gc.set_threshold(MANY_OBJECTS)
     gc.enable()
     listen(place)

@@ -36,6 +36,7 @@ from commands.cli.shared.ledger import tournament_section
 from commands.cli.shared.output import stderr
 from tests.support.faults.death import Death
 
+MANY_OBJECTS: Final = 20_000  # looking for garbage every 700 takes a tenth of the time
 STOVE: Final = "STOVE"
 """The variable that names the folder where the processes listen."""
 HEAVY: Final = "with-torch"
