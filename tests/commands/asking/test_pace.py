@@ -40,6 +40,7 @@ class Simulation:
         self.began_at = self.clock.now()
         self.pace = Pace(now=self.clock.now)
         self.takes, self.asked_s, self.rng = takes, asked_s, random.Random(seed)  # noqa: S311
+        random.seed(seed)  # of the waits, which vary at random
         self.answered_s: list[float] = []
         self.sent_s: list[float] = []
         self.rejected_s: list[float] = []
