@@ -194,7 +194,7 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
 
     @property
     def _n_free(self) -> int:
-        return self._pace.n_free(len(self._under_way), self._n_at_a_time)
+        return self._pace.n_free(self._n_at_a_time)
 
     def _put(self, sent: _Sent[Request]) -> None:
         self._n_sent = self._pace.sent()

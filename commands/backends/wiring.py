@@ -336,9 +336,10 @@ def reach(server: Server) -> str | None:
         require_reachable()
         return None
     with needs_extra("endpoint", "openai"):
+        from commands.backends.endpoint.about import doubt
         from commands.backends.endpoint.server import Endpoint
     url, name = server.base_url or OPENAI_URL, server.api_key_env
-    return Endpoint(url, server.asked, key_in(name), name).doubt(server.models)
+    return doubt(Endpoint(url, server.asked, key_in(name), name), server.models)
 
 
 def make_request_builder(settings: Settings, judge: JudgeSettings) -> RequestBuilder | None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
 from typing import Final, TypeVar
 
 import httpx2
@@ -12,7 +11,7 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 
 from commands.backends.anthropic import client as api
 from commands.backends.remote.bodies import TIMEOUT_S
-from commands.backends.remote.outcomes import REJECTED, failed, fate_of
+from commands.backends.remote.outcomes import REJECTED, failed
 from commands.errors import ConfigurationError, ProviderError
 from commands.ports import Host, NoReply
 from ledger.identity import Digest
@@ -73,26 +72,14 @@ class AnthropicMessages:
             return failed(key, why, "perhaps billed", "stop", is_certain=False)
 
     def _failure(self, key: Digest, error: APIError) -> NoReply:
-        """Return what became of a request that failed."""
-        detail, status = api.describe_error(error), api.status_of(error)
-        if status is None and not api.may_have_arrived(error):
-            return failed(key, ProviderError(detail), "not sent", "ask again")
-        if status is None:
-            return NoReply(key, "errored", detail, "perhaps billed")
-        fate = fate_of(status, api.kinds_of(error))
-        if api.is_busy(error) or status == HTTPStatus.SERVICE_UNAVAILABLE:
-            asked_s = api.asked_wait_s(error)
-            return failed(key, ProviderError(detail), fate, "wait", asked_s=asked_s)
-        fatal = api.fatal_error(error)
-        if fatal is not None and status != HTTPStatus.FORBIDDEN:
-            return failed(key, fatal, fate, "stop")
-        if status == HTTPStatus.NOT_FOUND or status < HTTPStatus.BAD_REQUEST:
-            return failed(key, ProviderError(detail), fate, "stop")
-        remedy = next((self._remedies[word] for word in self._remedies if word in detail), None)
-        if status in REJECTED and remedy is not None:
-            fault = f"{self._asked}: {detail}; {remedy}"
-            return failed(key, ConfigurationError([fault]), fate, "stop")
-        if status in REJECTED:
-            is_certain = _OF_THE_PROMPT.search(detail) is not None
-            return NoReply(key, "rejected", detail, fate, error=fatal, is_certain=is_certain)
-        return NoReply(key, "errored", detail, fate)  # perhaps of this request only
+        failure = api.failure_of(error)
+        detail, remedy = failure.detail, None
+        if failure.status in REJECTED:
+            remedy = next((self._remedies[word] for word in self._remedies if word in detail), None)
+        fault = ConfigurationError([f"{self._asked}: {detail}; {remedy}"])
+        return failure.of_request(
+            key,
+            why=ProviderError(detail),
+            remedy=fault if remedy else None,
+            is_of_request=_OF_THE_PROMPT.search(detail) is not None,
+        )

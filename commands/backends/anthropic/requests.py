@@ -10,7 +10,7 @@ import msgspec
 from anthropic import Anthropic, types
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
-from commands.backends.anthropic.client import translate_errors, with_retries
+from commands.backends.anthropic.client import told, with_retries
 from commands.backends.remote.bodies import decode_json
 from commands.settings.schema import CacheTtl, Effort
 from ledger.events.registration import JudgeSettings
@@ -97,8 +97,7 @@ class AnthropicTokens:
 
     def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
         """Return the input tokens of queries, by query key."""
-        with translate_errors():
-            return {query.query_key: self._n_tokens(query) for query in queries}
+        return told(lambda: {query.query_key: self._n_tokens(query) for query in queries})
 
     def _n_tokens(self, query: JudgeQuery) -> int:
         body = self._messages.count_tokens(**self._form.counted(query)).read()

@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 
 from commands.backends.endpoint._replies import reply_of
-from commands.backends.endpoint.requests import remedy_of
+from commands.backends.endpoint.refused_parameters import remedy_of
 from commands.backends.endpoint.server import is_out_of_credit
 from commands.backends.remote.bodies import count_in, decode_json, text_of, time_of
 from commands.backends.remote.outcomes import REJECTED, undecodable
@@ -19,13 +19,7 @@ from ledger.identity import Digest
 from projections.verdicts.queries import queries_digest
 
 _LIFE: Final = timedelta(hours=24)
-_OF_ALL: Final = frozenset(
-    {
-        HTTPStatus.UNAUTHORIZED,
-        HTTPStatus.FORBIDDEN,
-        HTTPStatus.NOT_FOUND,
-    }
-)
+_OF_ALL: Final = frozenset({401, 403, 404})
 _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 _DIGEST: Final = "tourney_queries"
 _SIZE: Final = "tourney_n_queries"

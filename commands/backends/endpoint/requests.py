@@ -1,8 +1,6 @@
 """Judge queries as requests to chat completions, asked one by one or in batches."""
 
 import json
-import re
-from collections.abc import Mapping
 from typing import Final
 
 from ledger.events.registration import JudgeSettings
@@ -47,62 +45,3 @@ class ChatForm:
         name = "verdict" if isinstance(query, PairQuery) else "score"
         schema: dict[str, Json] = {"name": name, "strict": True, "schema": query.reply_schema}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
-
-
-_REMEDIES: Final[Mapping[str, str]] = {
-    "reasoning_effort": "change or remove reasoning_effort",
-    "response_format": 'set protocol = "line"',
-    **dict.fromkeys(
-        ("max_tokens", "max_completion_tokens", "temperature"), "choose another model or server"
-    ),
-}
-INSTEAD: Final[Mapping[str, str | None]] = {
-    "max_tokens": "max_completion_tokens",
-    "max_completion_tokens": "max_tokens",
-    "temperature": None,
-    "reasoning_effort": None,
-    "seed": None,
-}
-"""What a request can do without, or says by another name: all that is learnt from a rejection."""
-
-_UNTOLD: Final = frozenset({"", "None", "null"})  # LiteLLM says "None"
-_OF_VALUE: Final = re.compile(r"unsupported value|invalid value", re.IGNORECASE)
-_UNSUPPORTED: Final = re.compile(
-    r"unsupported|not support|unrecogni[sz]ed|unknown|extra inputs|not permitted", re.IGNORECASE
-)
-
-
-def can_do_without(name: object, message: str) -> bool:
-    """Say whether a request can do without a parameter that a rejection names, or rename it.
-
-    A misspelt effort is no such: without it, another judge would answer.
-    """
-    is_misspelt = name == "reasoning_effort" and _OF_VALUE.search(message) is not None
-    return name in INSTEAD and not is_misspelt
-
-
-def remedy_of(message: str, told: object = None) -> str | None:
-    """Return what to change if a server does not know a key, or its value; else None."""
-    names = refused_parameters(message, told)
-    return _REMEDIES.get(names[0]) if names else None
-
-
-def refused_parameters(message: str, told: object = None) -> tuple[str, ...]:
-    """Return which parameters a server does not know, or not with their values, in its order.
-
-    Such a rejection is of every request. One of a prompt that is too long may name a key, too, but
-    not as unsupported.
-
-    Args:
-        message: The server's words. They may quote the request.
-        told: The field in which the server names the parameter; if it does, nothing else counts.
-    """
-    if not _UNSUPPORTED.search(message):
-        return ()
-    words = re.findall(r"\w+", str(told) if is_told(told) else message)
-    return tuple(word for word in words if word in _REMEDIES or word in INSTEAD)
-
-
-def is_told(param: object) -> bool:
-    """Say whether the field in which servers name a parameter names one."""
-    return isinstance(param, str) and param not in _UNTOLD

@@ -6,16 +6,12 @@ instance as too long, has no answer; no prompt is truncated.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
 from time import perf_counter
-from weakref import finalize
 
 from commands.backends.endpoint._replies import text_of
 from commands.backends.endpoint.about import AboutServer, ask_about
-from commands.backends.endpoint.refused_parameters import LearntParameters
 from commands.backends.endpoint.requests import PATH, PLAIN_PATH
-from commands.backends.endpoint.server import Endpoint, post_by
+from commands.backends.endpoint.server import Asker, Endpoint
 from commands.entrants.chats import as_json, prompt_messages
 from commands.ports import (
     GeneratedText,
@@ -32,20 +28,19 @@ from ledger.identity import EntrantId, Json
 from projections.tournament.estimate import FRAME_TOKENS, n_bytes
 
 
-@dataclass(frozen=True)
 class EndpointResponders:
     """The servers of entrants, as `ResponderOf`."""
 
-    served: Mapping[EntrantId, Endpoint]
-    _about: dict[str, AboutServer] = field(default_factory=dict)  # by server
+    def __init__(self, served: Mapping[EntrantId, Endpoint]) -> None:
+        """Take who serves whom."""
+        self._served = served
+        self._about: dict[str, AboutServer] = {}  # by server
 
     def __call__(
         self, entrant: Entrant, refused: Sequence[ParameterRefused]
     ) -> "EndpointResponder":
         """Return who answers for an entrant."""
-        return EndpointResponder(
-            entrant, self.served[entrant.entrant_id], refused, about=self._about
-        )
+        return EndpointResponder(entrant, self._served[entrant.entrant_id], refused, self._about)
 
 
 class EndpointResponder:
@@ -56,21 +51,17 @@ class EndpointResponder:
         entrant: Entrant,
         server: Endpoint,
         refused: Sequence[ParameterRefused],
-        *,
         about: dict[str, AboutServer],
     ) -> None:
         """Take the entrant, its server, what servers do not take, and what they said before."""
         self._entrant, self._server, self._about = entrant, server, about
         self.url, self.host = server.base_url, server.host
-        self._learnt = LearntParameters(self.url, entrant.weights, refused)
-        self._client = server.client()
-        self._post = self._learnt.adapt(post_by(self._client))
-        finalize(self, self._client.close)
+        self._asker = Asker(server, entrant.weights, refused)
 
     def facts(self) -> ServerFacts | None:
         """Return what the server says of itself; each server is asked once."""
         if self.url not in self._about:
-            self._about[self.url] = ask_about(self._server, self._client)
+            self._about[self.url] = ask_about(self._server, self._asker.client)
         return self._about[self.url].facts(self._entrant.weights)
 
     def n_input_at_most(self, task: GenerationTask) -> int:
@@ -79,20 +70,12 @@ class EndpointResponder:
 
     def ask(self, task: GenerationTask) -> GeneratedText | GenerationFailure | NoReply:
         """Send a task once, or without a parameter that the server does not take."""
-        began_at = perf_counter()
-        answer = self._server.answer(
-            task.response_key,
-            partial(self._post, PATH if task.options.is_chat else PLAIN_PATH, _body(task)),
-            lambda body: text_of(
-                task.response_key,
-                body,
-                elapsed_s=perf_counter() - began_at,
-                stop=task.options.stop,
-            ),
-        )
-        if isinstance(answer, GeneratedText):
-            return replace(answer, refused=self._learnt.news())
-        return answer
+        key, options, began_at = task.response_key, task.options, perf_counter()
+
+        def read(body: bytes) -> GeneratedText | GenerationFailure | NoReply:
+            return text_of(key, body, elapsed_s=perf_counter() - began_at, stop=options.stop)
+
+        return self._asker.ask(key, PATH if options.is_chat else PLAIN_PATH, _body(task), read)
 
 
 def _body(task: GenerationTask) -> Mapping[str, Json]:

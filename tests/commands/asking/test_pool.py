@@ -574,5 +574,5 @@ def test_who_leaves_early_lets_the_next_pool_go_on_at_the_same_pace() -> None:
     with pytest.raises(KeyboardInterrupt), pool:
         [*pool.settle_all([0], lambda _: [0])]
 
-    assert pace.n_free(0, 1)
+    assert pace.n_free(1)
     late.set()

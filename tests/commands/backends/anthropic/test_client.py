@@ -7,10 +7,10 @@ import pytest
 from anthropic import Anthropic, APIConnectionError, APIStatusError
 
 from commands.backends.anthropic.client import (
-    describe_error,
+    failure_of,
     limit_reset_s,
     make_client,
-    translate_errors,
+    told,
     with_retries,
 )
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
@@ -80,8 +80,8 @@ def test_a_token_does_as_well(
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_key_that_is_refused_is_no_credential(status: int) -> None:
     """The exit code tells a script what to put right."""
-    with pytest.raises(NoCredentials, match=f"HTTP {status}") as caught, translate_errors():
-        raise answered(status, f"{CANARY} is not allowed")
+    with pytest.raises(NoCredentials, match=f"HTTP {status}") as caught:
+        raise failure_of(answered(status, f"{CANARY} is not allowed")).of_free_call()
 
     assert CANARY not in told_of(caught.value)
 
@@ -99,15 +99,15 @@ def test_a_spend_limit_is_no_rate_limit(status: int, code: str | None) -> None:
     details = None if code is None else {"error_code": code}
     words = "Your credit balance is too low to access the API." if status == 400 else "Enough."
 
-    with pytest.raises(SpendLimitReached, match="raise it there"), translate_errors():
-        raise answered(status, words, details=details)
+    with pytest.raises(SpendLimitReached, match="raise it there"):
+        raise failure_of(answered(status, words, details=details)).of_free_call()
 
 
 def test_what_the_provider_says_is_told_in_one_line() -> None:
     """Its request id is what its support asks for; half a character the ledger could not hold."""
     error = answered(404, "model:\n  claude-\ud83d")
 
-    assert describe_error(error) == "HTTP 404: some_error: model: claude-? (request req_1)"
+    assert failure_of(error).detail == "HTTP 404: some_error: model: claude-? (request req_1)"
 
 
 @pytest.mark.parametrize("asked_s", [3600.0, float("inf")])
@@ -117,8 +117,8 @@ def test_what_costs_nothing_is_not_waited_for_either(
     """The SDK alone would sleep for as long as it is told to."""
     fake_anthropic.inject(Fault(endpoint="models.list", kind="rate_limited", retry_after_s=asked_s))
 
-    with pytest.raises(ProviderError, match=r"asks to wait .* s"), translate_errors():
-        with_retries(anthropic_client).models.list()
+    with pytest.raises(ProviderError, match=r"asks to wait .* s"):
+        told(with_retries(anthropic_client).models.list)
 
     assert len(fake_anthropic.bill().calls) == 1
 
@@ -131,11 +131,10 @@ def test_a_key_that_the_libraries_below_quote_is_not_passed_on(
 
     with client, pytest.raises(APIConnectionError) as theirs:
         client.models.list()
-    is_quoted = CANARY in repr(theirs.value.__cause__)
-    with pytest.raises(ProviderError) as ours, translate_errors():
-        raise theirs.value
+    with client, pytest.raises(ProviderError) as ours:
+        told(client.models.list)
 
-    assert is_quoted
+    assert CANARY in repr(theirs.value.__cause__)
     assert CANARY not in told_of(ours.value)
 
 
