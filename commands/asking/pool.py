@@ -9,12 +9,11 @@ The use case records requests as sent, and what became of them; `settle_all` is 
 A request that a busy server may have billed is given back, to be recorded and sent as another.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from heapq import heappop, heappush
-from itertools import count
 from math import inf
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -93,8 +92,7 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
         self._done: SimpleQueue[tuple[_Sent[Request], Answer | NoReply | BaseException]]
         self._done = SimpleQueue()
-        self._again: list[tuple[datetime, int, Fate, _Sent[Request]]] = []  # a heap, by time, turn
-        self._turns = count()
+        self._again: deque[tuple[Fate, _Sent[Request]]] = deque()  # once the pace allows
         self._under_way: set[int] = set()  # the numbers of requests
         self._n_threads = self._n_sent = self._n_lost = 0
         self._limited_since: datetime | None = None
@@ -161,8 +159,8 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         if self._is_ending or self._pace.wait_s:
             return 0
         n_free = self._n_free
-        while n_free and self._again and self._again[0][0] <= self._pace.now():
-            self._put(heappop(self._again)[-1])
+        while n_free and self._again:
+            self._put(self._again.popleft()[1])
             n_free -= 1
         n_free = min(n_free, n_waiting)
         self._start_threads(len(self._under_way) + n_free)
@@ -173,12 +171,12 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         came = self._came(may_send=may_send)
         settled = [each for sent, result in came for each in self._outcome(sent, result)]
         if self._is_ending:
-            dropped, self._again = self._again, []
             why = "the run ended before it was sent again"
             settled += [
                 Settled(sent.request, NoReply(self._key_of(sent.request), "errored", why, fate))
-                for *_, fate, sent in dropped
+                for fate, sent in self._again
             ]
+            self._again.clear()
         return settled
 
     def _held_back(self, *, is_cut_short: bool) -> Sequence[Settled[Request, Answer]]:
@@ -241,14 +239,8 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
 
     def _wait_s(self, *, may_send: bool) -> float:
         """Return the seconds until a further request may be sent."""
-        if self._is_ending or not self._n_free:
-            return inf
-        if may_send:
-            return self._pace.wait_s
-        if not self._again:
-            return inf
-        due_s = (self._again[0][0] - self._pace.now()).total_seconds()
-        return max(due_s, self._pace.wait_s, 0.0)
+        has_more = may_send or self._again
+        return self._pace.wait_s if has_more and self._n_free and not self._is_ending else inf
 
     def _outcome(
         self, sent: _Sent[Request], result: Answer | NoReply | BaseException
@@ -316,21 +308,18 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
 
     def _later(self, sent: _Sent[Request], what: NoReply) -> list[Settled[Request, Answer]]:
         """Put a request back, unless the server has failed for too long."""
+        n_failed = sent.n_failed
         if what.then == "wait":
-            is_patient, wait_s, n_failed = self._slow_down(sent, what), 0.0, sent.n_failed
+            is_patient = self._slow_down(sent, what)
         else:
-            wait_s, n_failed = back_off_s(sent.n_failed), sent.n_failed + 1
+            self._pace.hold(back_off_s(n_failed))  # the others would fail as well
+            n_failed += 1
             is_patient = n_failed < _ATTEMPTS
-            self._pace.hold(wait_s)  # the others would fail as well
         if not is_patient:
             return self._failed(sent.request, replace(what, then="stop"), what.error)
         if what.fate == "perhaps billed":
             return [Settled(sent.request, what)]
-        due_at = self._pace.now() + timedelta(seconds=wait_s)
-        heappush(
-            self._again,
-            (due_at, next(self._turns), what.fate, sent._replace(n_failed=n_failed)),
-        )
+        self._again.append((what.fate, sent._replace(n_failed=n_failed)))
         return []
 
     def _slow_down(self, sent: _Sent[Request], what: NoReply) -> bool:

@@ -176,7 +176,7 @@ def _anthropic_responder(
 
 def _responders(sections: Iterable[EndpointSection]) -> ResponderOf:
     with needs_extra("endpoint", "openai"):
-        from commands.backends.endpoint.responder import EndpointResponders
+        from commands.backends.endpoint.responder import responder_of
         from commands.backends.endpoint.server import Endpoint
     served = {
         EntrantId(section.id): Endpoint(
@@ -188,7 +188,7 @@ def _responders(sections: Iterable[EndpointSection]) -> ResponderOf:
         )
         for section in sections
     }
-    return EndpointResponders(served)
+    return responder_of(served)
 
 
 def backends_on(

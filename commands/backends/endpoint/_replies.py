@@ -105,6 +105,11 @@ class _ChatMessage(msgspec.Struct, frozen=True):
         return self.content or ""
 
     @property
+    def said(self) -> str:
+        """What it says, or why it says nothing."""
+        return self.text or self.refused
+
+    @property
     def refused(self) -> str:
         """The refusal, in the model's words; empty if there is none."""
         parts = self.content if isinstance(self.content, tuple) else ()
@@ -117,13 +122,6 @@ class _Choice(msgspec.Struct, frozen=True):
     text: str | msgspec.UnsetType | None = msgspec.UNSET  # of a plain completion
     error: object = None  # in place of the rest of an answer
 
-    @property
-    def generated(self) -> str:
-        """The generated text, of a chat or a plain completion."""
-        if self.message is None:
-            return self.text or ""
-        return self.message.text or self.message.refused
-
 
 class _Completion(msgspec.Struct, frozen=True):
     choices: Annotated[tuple[_Choice, ...], msgspec.Meta(min_length=1)]
@@ -131,8 +129,8 @@ class _Completion(msgspec.Struct, frozen=True):
     usage: msgspec.Raw = msgspec.Raw(b"null")
 
     @property
-    def choice(self) -> _Choice:
-        """The only choice that was asked for.
+    def message(self) -> _ChatMessage:
+        """The only answer that was asked for, of a chat or a plain completion.
 
         Raises:
             msgspec.ValidationError: It is an error, or holds no text of either kind.
@@ -142,7 +140,7 @@ class _Completion(msgspec.Struct, frozen=True):
             raise msgspec.ValidationError("the choice is an error")
         if choice.message is None and choice.text is msgspec.UNSET:
             raise msgspec.ValidationError("Object missing required field `message`")
-        return choice
+        return choice.message or _ChatMessage(choice.text or None)
 
 
 _COMPLETION: Final = msgspec.json.Decoder(_Completion)
@@ -151,13 +149,13 @@ _COMPLETION: Final = msgspec.json.Decoder(_Completion)
 def reply_of(query_key: Digest, body: bytes) -> Reply:
     """Return the reply to a judge query, from a chat completion."""
     completion = decode_json(body, _COMPLETION)
-    choice = completion.choice
-    finish_reason = choice.finish_reason or ""
-    refused = "" if choice.message is None else choice.message.refused
+    message, finish_reason = completion.message, completion.choices[0].finish_reason or ""
     return Reply(
         query_key=query_key,
-        text=choice.generated,
-        stop_reason="refusal" if refused else _STOP_REASONS.get(finish_reason, finish_reason),
+        text=message.said,
+        stop_reason="refusal"
+        if message.refused
+        else _STOP_REASONS.get(finish_reason, finish_reason),
         model=completion.model or "",
         usage=_usage(completion.usage),
     )
@@ -171,8 +169,8 @@ def text_of(
     Why it ended is kept as the server says it; one that was aborted is no answer.
     """
     completion = decode_json(body, _COMPLETION)
-    choice, usage = completion.choice, _usage(completion.usage)
-    match choice.finish_reason:
+    message, usage = completion.message, _usage(completion.usage)
+    match completion.choices[0].finish_reason:
         case "content_filter":
             detail = "the server's content filter withheld the answer, or part of it"
             return GenerationFailure(response_key, "refused", detail, usage)
@@ -180,7 +178,7 @@ def text_of(
             detail = f"the server ended the answer: finish reason {reason!r}"
             return NoReply(response_key, "errored", detail, "perhaps billed")
         case finish_reason:
-            text = choice.generated  # TGI leaves in it what ended it
+            text = message.said  # TGI leaves in it what ended it
             return GeneratedText(
                 response_key=response_key,
                 text=_before(stop, text) if finish_reason == "stop_sequence" else text,
@@ -188,7 +186,7 @@ def text_of(
                 n_prompt_tokens=None if usage is None else usage.n_prompt,
                 n_generated_tokens=None if usage is None else usage.n_output,
                 elapsed_s=elapsed_s,
-                reasoning=choice.message.thought if choice.message else None,
+                reasoning=message.thought,
             )
 
 

@@ -8,7 +8,6 @@ There is no standard for it. All list their models; vLLM says its version at /ve
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
 
 import httpx2
@@ -58,40 +57,28 @@ _CARDS: Final = msgspec.json.Decoder(_Cards)
 _ABOUT: Final = msgspec.json.Decoder(_About)
 
 
-@dataclass(frozen=True)
-class AboutServer:
-    """What a server says of itself."""
-
-    _cards: Mapping[str, _Card]
-    _pages: tuple[_About, ...]  # of _PATHS
-
-    def facts(self, model: str) -> ServerFacts | None:
-        """Return what is worth recording of the server and a model by that name; None: nothing."""
-        version, server_info, info, tokenizer = self._pages
-        card, adapter = _cards_of(model, self._cards)
-        template = tokenizer.chat_template
-        facts = ServerFacts(
-            name=info.router or (card.owned_by if card.owned_by in _NAMES else None),
-            version=version.version or server_info.version or info.version,
-            weights=server_info.model_path or info.model_id or card.root,
-            revision=server_info.revision or info.model_sha,
-            adapter=adapter,
-            template=None if template is None else digest_of_bytes(template.encode()),
-            is_deterministic=server_info.enable_deterministic_inference,
-        )
-        return None if facts == ServerFacts() else facts
-
-
-def ask_about(server: Endpoint, client: openai.OpenAI) -> AboutServer:
-    """Return what a server says of itself."""
+def facts_of(model: str, server: Endpoint, client: openai.OpenAI) -> ServerFacts | None:
+    """Return what is worth recording of a server and a model by that name; None: nothing."""
     root = server.base_url.rstrip("/").removesuffix("/v1")
     try:
-        models = _asked(client, "/models", _CARDS) or _Cards(())
-        pages = tuple(_asked(client, root + path, _ABOUT) or _About() for path in _PATHS)
+        listed = _asked(client, "/models", _CARDS) or _Cards(())
+        pages = [_asked(client, root + path, _ABOUT) or _About() for path in _PATHS]
     except openai.APIConnectionError as error:
         _log.debug("%s says nothing of itself: %s", server.base_url, first_line(error))
-        return AboutServer({}, (_About(),) * len(_PATHS))
-    return AboutServer({card.id: card for card in models.data}, pages)
+        return None
+    version, server_info, info, tokenizer = pages
+    card, adapter = _cards_of(model, {each.id: each for each in listed.data})
+    template = tokenizer.chat_template
+    facts = ServerFacts(
+        name=info.router or (card.owned_by if card.owned_by in _NAMES else None),
+        version=version.version or server_info.version or info.version,
+        weights=server_info.model_path or info.model_id or card.root,
+        revision=server_info.revision or info.model_sha,
+        adapter=adapter,
+        template=None if template is None else digest_of_bytes(template.encode()),
+        is_deterministic=server_info.enable_deterministic_inference,
+    )
+    return None if facts == ServerFacts() else facts
 
 
 def _cards_of(model: str, cards: Mapping[str, _Card]) -> tuple[_Card, str | None]:

@@ -32,6 +32,7 @@ from commands.backends.remote.bodies import (
     decode_json,
     inflated,
     lines_in,
+    text_of,
 )
 from commands.backends.remote.outcomes import broken_off, newest_since, uncertain
 from commands.errors import BatchGone, NotAnswering, ProviderError, ResultsLost
@@ -234,9 +235,9 @@ class OpenAIBatches:
 
         Only the file of requests names them.
         """
-        if batch.requests_file is None:
+        if (requests_file := text_of(batch.input_file_id)) is None:
             raise ResultsLost(batch.id)
-        for key in map(replies.query_key_in, self._lines(batch, batch.requests_file)):
+        for key in map(replies.query_key_in, self._lines(batch, requests_file)):
             if key is not None and key not in told:
                 yield batch.unanswered(key)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 from commands.backends.endpoint._replies import text_of
-from commands.backends.endpoint.about import AboutServer, ask_about
+from commands.backends.endpoint.about import facts_of
 from commands.backends.endpoint.requests import PATH, PLAIN_PATH
 from commands.backends.endpoint.server import Asker, Endpoint
 from commands.entrants.chats import as_json, prompt_messages
@@ -19,6 +19,7 @@ from commands.ports import (
     GenerationOptions,
     GenerationTask,
     NoReply,
+    ResponderOf,
 )
 from ledger.events.conversations import Messages
 from ledger.events.options import EntrantOptions
@@ -28,41 +29,25 @@ from ledger.identity import EntrantId, Json
 from projections.tournament.estimate import FRAME_TOKENS, n_bytes
 
 
-class EndpointResponders:
-    """The servers of entrants, as `ResponderOf`."""
-
-    def __init__(self, served: Mapping[EntrantId, Endpoint]) -> None:
-        """Take who serves whom."""
-        self._served = served
-        self._about: dict[str, AboutServer] = {}  # by server
-
-    def __call__(
-        self, entrant: Entrant, refused: Sequence[ParameterRefused]
-    ) -> "EndpointResponder":
-        """Return who answers for an entrant."""
-        return EndpointResponder(entrant, self._served[entrant.entrant_id], refused, self._about)
+def responder_of(served: Mapping[EntrantId, Endpoint]) -> ResponderOf:
+    """Return who answers for an entrant, given who serves whom."""
+    return lambda entrant, refused: EndpointResponder(entrant, served[entrant.entrant_id], refused)
 
 
 class EndpointResponder:
     """Sends one request per task."""
 
     def __init__(
-        self,
-        entrant: Entrant,
-        server: Endpoint,
-        refused: Sequence[ParameterRefused],
-        about: dict[str, AboutServer],
+        self, entrant: Entrant, server: Endpoint, refused: Sequence[ParameterRefused]
     ) -> None:
-        """Take the entrant, its server, what servers do not take, and what they said before."""
-        self._entrant, self._server, self._about = entrant, server, about
+        """Take the entrant, its server, and what servers do not take."""
+        self._model, self._server = entrant.weights, server
         self.url, self.host = server.base_url, server.host
         self._asker = Asker(server, entrant.weights, refused)
 
     def facts(self) -> ServerFacts | None:
-        """Return what the server says of itself; each server is asked once."""
-        if self.url not in self._about:
-            self._about[self.url] = ask_about(self._server, self._asker.client)
-        return self._about[self.url].facts(self._entrant.weights)
+        """Return what the server says of itself."""
+        return facts_of(self._model, self._server, self._asker.client)
 
     def n_input_at_most(self, task: GenerationTask) -> int:
         """Return an upper bound on a request's tokens: a token has at least one byte."""

@@ -149,16 +149,7 @@ def failed(
     is_certain: bool = True,
 ) -> NoReply:
     """Return what becomes of a request because of an error that others would meet, too."""
-    return NoReply(
-        query_key,
-        "errored",
-        str(error),
-        fate,
-        then=then,
-        error=error,
-        asked_s=asked_s,
-        is_certain=is_certain,
-    )
+    return NoReply(query_key, "errored", str(error), fate, then, error, asked_s, is_certain)
 
 
 def undecodable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.responder import EndpointResponders
+from commands.backends.endpoint.responder import responder_of
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -87,9 +87,9 @@ def generate(
     recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted])))
     billing = LedgerBilling(recorder, price_table(None), None, told.append)
     served = Endpoint(gateway.url, "entrant", None, n_at_a_time=n_at_a_time)
-    generator = EndpointGenerator(
-        EndpointResponders({EntrantId("base"): served}), told.append
-    ).billed_by(billing)
+    generator = EndpointGenerator(responder_of({EntrantId("base"): served}), told.append).billed_by(
+        billing
+    )
     wanted = [each.prompt_id for each in prompts]
     generate_missing(recorder, lambda: generator, wanted, on_progress=no_progress)
     return recorder.state, told

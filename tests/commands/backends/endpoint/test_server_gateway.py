@@ -8,7 +8,7 @@ import pytest
 
 from commands.asking.rejections import MOST_ALIKE
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.responder import EndpointResponders
+from commands.backends.endpoint.responder import responder_of
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -276,7 +276,7 @@ def generate_through(
     for _ in range(retry):
         billing = LedgerBilling(recorder, prices, max_usd, heard.append)
         served = {EntrantId("base"): Endpoint(gateway.url, "entrant", None, n_at_a_time=2)}
-        make = EndpointGenerator(EndpointResponders(served), heard.append).billed_by
+        make = EndpointGenerator(responder_of(served), heard.append).billed_by
         try:
             generate_missing(recorder, partial(make, billing), wanted, on_progress=no_progress)
         except TourneyError as error:

@@ -15,7 +15,7 @@ from commands.backends.anthropic.client import make_client
 from commands.backends.anthropic.judge import AnthropicJudge
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.responder import EndpointResponders
+from commands.backends.endpoint.responder import responder_of
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.bodies import decode_json
 from commands.decisions.recorder import Recorder
@@ -128,7 +128,7 @@ def asks(echo: Echo) -> Iterator[Mapping[str, Ask]]:
             "batches of chats": lambda: of_openai.create([query]),
             "the state of a batch of chats": lambda: of_openai.retrieve("b"),
             "responses": lambda: [
-                *EndpointGenerator(EndpointResponders({EntrantId("base"): served})).generate([task])
+                *EndpointGenerator(responder_of({EntrantId("base"): served})).generate([task])
             ],
         }
 
