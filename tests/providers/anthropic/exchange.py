@@ -92,14 +92,6 @@ _SPOILING: Final[tuple[Outcome, ...]] = (
 )
 
 
-class Programme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What POST /_faults takes: faults join those that wait, shares replace the former."""
-
-    faults: tuple[Fault, ...] = ()
-    shares: Shares | None = None
-    clear: bool = False
-
-
 class FaultPlan:
     """The faults that wait, and the shares that hold."""
 

@@ -4,7 +4,6 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler
 
 import httpx2
 import openai
@@ -15,7 +14,7 @@ from commands.backends.endpoint.server import Asker, Endpoint
 from commands.ports import NoReply
 from ledger.identity import Digest, Json
 from tests.providers.billing_gateway import Gateway, Sent
-from tests.providers.loopback import LoopbackFake
+from tests.providers.loopback import Handler, LoopbackFake
 from tests.providers.openai import MODEL, FakeOpenAI
 from tests.support.patience import PATIENCE_S
 
@@ -86,22 +85,13 @@ def test_an_answer_that_never_ends_times_out(monkeypatch: pytest.MonkeyPatch) ->
     assert "the answer does not end" in str(caught.value.__cause__)
 
 
-class _Moved(BaseHTTPRequestHandler):
+class _Moved(Handler):
     """Says that it is to be said elsewhere."""
 
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
+    def serve(self) -> None:
         """Name the place."""
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(307)
-        self.send_header("location", "https://elsewhere/v1/chat/completions")
-        self.send_header("content-length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # theirs
-        """Print nothing."""
+        self.received()
+        self.send(307, b"{}", {"location": "https://elsewhere/v1/chat/completions"})
 
 
 def test_a_server_that_moved_says_where_to() -> None:
