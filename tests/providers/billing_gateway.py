@@ -35,12 +35,6 @@ def well(body: Json, said: Said = Said()) -> Sent:  # noqa: B008  # it is frozen
     return Sent(200, completion(body, said))
 
 
-def first_by(status: int, words: str = "told to fail") -> Callable[[int, Json], Sent]:
-    """Return what answers each request by a status the first time, and well the next."""
-    failure = {"error": {"message": f"{words}: {status}", "type": "gateway_error"}}
-    return lambda n, body: Sent(status, failure) if n == 1 else well(body)
-
-
 class Gateway(LoopbackFake):
     """The gateway, in this process, as long as its block lasts."""
 

@@ -19,19 +19,13 @@ from commands.ports import (
     GenerationOptions,
     GenerationTask,
     NoReply,
-    ResponderOf,
 )
 from ledger.events.conversations import Messages
 from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant
 from ledger.events.requests import ParameterRefused, ServerFacts
-from ledger.identity import EntrantId, Json
+from ledger.identity import Json
 from projections.tournament.estimate import FRAME_TOKENS, n_bytes
-
-
-def responder_of(served: Mapping[EntrantId, Endpoint]) -> ResponderOf:
-    """Return who answers for an entrant, given who serves whom."""
-    return lambda entrant, refused: EndpointResponder(entrant, served[entrant.entrant_id], refused)
 
 
 class EndpointResponder:

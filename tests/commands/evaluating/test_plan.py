@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from commands.backends.endpoint.responder import responder_of
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -26,6 +25,7 @@ from ledger.events.requests import RequestsSettled
 from ledger.store import Ledger
 from tests.providers.openai import MODEL, FakeOpenAI, Said
 from tests.support.builders.commands import open_tournament, settings, types_of
+from tests.support.builders.endpoints import responder_of
 from tests.support.builders.evaluating import WITHOUT_TASKS, Capitals, answering
 from tests.support.builders.events import entrant, judge, opened, prompt, rubric
 from tests.support.builders.scores import scoring_rubric

@@ -3,7 +3,6 @@
 import pytest
 
 from commands.backends.endpoint.about import facts_of
-from commands.backends.endpoint.responder import responder_of
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -17,6 +16,7 @@ from ledger.identity import EntrantId
 from tests.providers.dialects import BASE, DIALECTS, Dialect
 from tests.providers.openai import FakeOpenAI, Json
 from tests.support.builders.commands import open_tournament
+from tests.support.builders.endpoints import responder_of
 from tests.support.builders.events import entrant, opened, prompt
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import pytest
 
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.responder import responder_of
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -24,6 +23,7 @@ from projections.tournament.state import Tournament
 from tests.providers.billing_gateway import Gateway, Sent, well
 from tests.providers.openai import MODEL, Json
 from tests.support.builders.commands import open_tournament, record_answers, types_of
+from tests.support.builders.endpoints import responder_of
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.builders.events import judge as judge_settings
 from tests.support.builders.money import FlatRate

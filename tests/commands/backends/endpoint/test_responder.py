@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from commands.backends.endpoint.responder import responder_of
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -43,6 +42,7 @@ from ledger.store import Ledger
 from projections.evaluations.state import Evaluations
 from tests.providers.openai import MODEL, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import open_tournament, types_of
+from tests.support.builders.endpoints import responder_of
 from tests.support.builders.evaluating import Capitals
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.contracts import GeneratorContract

@@ -14,7 +14,6 @@ from commands.backends.anthropic.client import make_client
 from commands.backends.anthropic.judge import AnthropicJudge
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.responder import responder_of
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.bodies import decode_json
 from commands.decisions.recorder import Recorder
@@ -32,6 +31,7 @@ from projections.tournament.remaining import AskingRules
 from tests.providers.loopback import Handler, LoopbackFake
 from tests.support.builders.anthropic import judge_settings, queries, told_of
 from tests.support.builders.commands import record_answers
+from tests.support.builders.endpoints import responder_of
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.builders.events import judge as registered_judge
 from tests.support.scripted import answered
