@@ -163,7 +163,7 @@ def _responder_of(section: EndpointSection) -> ResponderOf:
     if section.is_anthropic:
         return lambda entrant, _: _anthropic_responder(entrant, n_at_a_time)
     with needs_extra("endpoint", "openai"):
-        from commands.backends.endpoint.responder import EndpointResponder
+        from commands.backends.endpoint.askers import EndpointResponder
         from commands.backends.endpoint.server import Endpoint
     name = f"{section.model!r} of entrant {section.id!r}"
     key, variable = key_in(section.api_key_env), section.api_key_env
@@ -173,7 +173,7 @@ def _responder_of(section: EndpointSection) -> ResponderOf:
 
 def _anthropic_responder(entrant: Entrant, n_at_a_time: int) -> Responder:
     from commands.backends.anthropic.client import with_client
-    from commands.backends.anthropic.responder import AnthropicResponder
+    from commands.backends.anthropic.messages import AnthropicResponder
 
     require_keys({f"entrant {entrant.entrant_id!r}": ANTHROPIC_KEYS})
     return with_client(lambda client: AnthropicResponder(client, entrant, n_at_a_time=n_at_a_time))
@@ -349,7 +349,7 @@ def make_request_builder(settings: Settings, judge: JudgeSettings) -> RequestBui
 
 def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
     from commands.backends.anthropic.client import with_client
-    from commands.backends.anthropic.judge import AnthropicJudge
+    from commands.backends.anthropic.messages import AnthropicJudge
 
     cache, n_at_a_time = settings.judge.cache, settings.judge.concurrency
     return with_client(
@@ -361,7 +361,7 @@ def _endpoint_judge(
     settings: Settings, judge: JudgeSettings, refused: Sequence[ParameterRefused]
 ) -> Judge:
     with needs_extra("endpoint", "openai"):
-        from commands.backends.endpoint.judge import EndpointJudge
+        from commands.backends.endpoint.askers import EndpointJudge
     return EndpointJudge(judge, _server_of(settings, judge), refused=refused)
 
 

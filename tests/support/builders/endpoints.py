@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from commands.backends.endpoint.responder import EndpointResponder
+from commands.backends.endpoint.askers import EndpointResponder
 from commands.backends.endpoint.server import Endpoint
 from commands.ports import ResponderOf
 from ledger.identity import EntrantId

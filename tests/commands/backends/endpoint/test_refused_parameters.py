@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from commands.asking.rejections import MOST_ALIKE
-from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator

@@ -11,9 +11,9 @@ import pytest
 
 from commands.backends.anthropic.batches import judge_batches
 from commands.backends.anthropic.client import make_client
-from commands.backends.anthropic.judge import AnthropicJudge
+from commands.backends.anthropic.messages import AnthropicJudge
+from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.endpoint.batches import OpenAIBatches
-from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.bodies import decode_json
 from commands.decisions.recorder import Recorder

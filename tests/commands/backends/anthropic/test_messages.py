@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from anthropic import Anthropic
 
-from commands.backends.anthropic.judge import AnthropicJudge
+from commands.backends.anthropic.messages import AnthropicJudge
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import Answer, Judge, NoReply, Reply
 from commands.settings.schema import CacheTtl

@@ -7,7 +7,7 @@ import pytest
 from anthropic import Anthropic
 
 from commands.backends.anthropic.batches import entrant_batches
-from commands.backends.anthropic.responder import AnthropicResponder
+from commands.backends.anthropic.messages import AnthropicResponder
 from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import options_of
 from commands.errors import (

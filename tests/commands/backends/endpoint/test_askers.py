@@ -11,7 +11,7 @@ import httpx2
 import openai
 import pytest
 
-from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
