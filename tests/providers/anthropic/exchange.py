@@ -10,8 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from tests.providers.anthropic.errors import ApiError, invalid, not_found
-from tests.providers.anthropic.prompt import Json, share_of
+from tests.providers.anthropic.prompt import ApiError, Json, invalid, not_found, share_of
 
 Endpoint = Literal[
     "messages",

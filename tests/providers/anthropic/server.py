@@ -9,11 +9,10 @@ from datetime import datetime, timedelta
 from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tests.providers.anthropic.batches import Clock, real_time
 from tests.providers.anthropic.bill import Bill
 from tests.providers.anthropic.exchange import Answer, Fault, FaultPlan, Request, Shares
 from tests.providers.anthropic.messages import Answering, judge
-from tests.providers.anthropic.service import Service
+from tests.providers.anthropic.service import Service, real_time
 from tests.providers.loopback import Handler, LoopbackFake
 
 
@@ -68,7 +67,7 @@ class FakeAnthropic(LoopbackFake):
         self.service = Service(
             answering,
             self.plan,
-            Clock(now),
+            now,
             ends_after_retrievals=ends_after_retrievals,
             api_key=api_key,
         )

@@ -1,7 +1,5 @@
 """The judge that asks through the Messages API, against a server that fails as the real one."""
 
-from itertools import chain
-
 import msgspec
 import pytest
 from anthropic import Anthropic
@@ -25,7 +23,7 @@ from tests.support.builders.anthropic import (
     told_of,
 )
 from tests.support.contracts import JudgeContract
-from tests.support.scripted import answer_groups, answered
+from tests.support.scripted import answered
 
 (QUERY,) = queries(1)
 
@@ -205,24 +203,6 @@ def test_a_provider_that_stays_busy_is_left_alone(
     assert 3600 < sum(clock.slept) < 3800
 
 
-def test_a_wait_of_hours_is_kept_and_told(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """Nobody would know why nothing happens."""
-    clock, told = FakeTime(), list[str]()
-    fake_anthropic.inject(Fault(endpoint="messages", kind="rate_limited", retry_after_s=7200.0))
-
-    judge = judging(anthropic_client, clock=clock)
-    groups = answer_groups(judge, queries(2), pace=clock.pace(), tell=told.append)
-    answers = [*chain.from_iterable(groups)]
-
-    assert all(isinstance(answer, Reply) for answer in answers)
-    assert clock.slept[0] == 7200.0
-    (line,) = told
-    assert "takes no more requests now: waiting 7200 s, until" in line
-    assert set(fake_anthropic.bill().n_paid_by_digest.values()) == {1}
-
-
 @pytest.mark.parametrize(("asked_s", "told"), [(90_000.0, "90000 s"), (float("inf"), "inf s")])
 def test_a_provider_that_wants_a_day_is_not_waited_for(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, asked_s: float, told: str
@@ -267,17 +247,6 @@ def test_whatever_a_gateway_answers_may_be_billed(status: int) -> None:
     with Gateway(lambda *_: failure) as gateway:
         assert through(gateway).fate == "perhaps billed"
         assert len(gateway.asked) == 1
-
-
-@pytest.mark.parametrize("status", [403, 408, 498])
-def test_one_querys_own_status_ends_no_run(status: int) -> None:
-    """It says nothing of the key."""
-    words = {"type": "error", "error": {"type": "odd", "message": "not this one"}}
-    with Gateway(lambda *_: Sent(status, words)) as gateway:
-        failure = through(gateway)
-
-    assert failure.then == "go on"
-    assert "not this one" in failure.detail
 
 
 def test_an_error_in_a_success_is_read_as_the_error_that_it_is() -> None:
