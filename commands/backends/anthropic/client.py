@@ -168,8 +168,10 @@ def told(ask: Callable[[], _T], provider_batch_id: str | None = None) -> _T:
         raise failure_of(error).of_free_call() from None
     except msgspec.DecodeError as error:
         raise NotAnswering(not_the_api(error)) from error
-    except (ValueError, httpx2.InvalidURL):  # the SDK's
-        raise BatchGone(provider_batch_id or "") from None
+    except (ValueError, httpx2.InvalidURL):  # the SDK's, of what cannot be an id
+        if provider_batch_id is None:
+            raise
+        raise BatchGone(provider_batch_id) from None
 
 
 def not_the_api(why: msgspec.DecodeError) -> str:
