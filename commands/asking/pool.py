@@ -21,8 +21,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from commands.asking.pace import Pace, back_off_s
 from commands.asking.rejections import HeldRejections
-from commands.asking.waiting_notices import WaitingNotices
-from commands.errors import ProviderError
+from commands.errors import ProviderError, counted
 from commands.ports import Host, NoReply, Reply, Tell
 from commands.settings.api_keys import redacted
 from ledger.events.judging import Fate
@@ -34,6 +33,7 @@ LONGEST_WAIT_S: Final = 12 * 3600.0  # if a server wants a longer one, it is lef
 _ATTEMPTS: Final = 6  # to send a request
 _LONGEST_UNTIMED_WAIT_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
+_FIRST_NOTICE_S: Final = 60.0  # many models think that long
 _GROUP: Final = 16  # answers at most, or more where there would be more groups
 _GROUPS: Final = 8  # of all answers that may come together: one is recorded while others are asked
 Request = TypeVar("Request")
@@ -342,3 +342,50 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
                 f" {until.astimezone():%H:%M:%S} ({what.detail})"
             )
         return True
+
+
+class WaitingNotices:
+    """Reports requests under way if no answer came for 1 minute, then for 2, 4, 8 ... minutes."""
+
+    def __init__(
+        self, server: str, *, timeout_s: float, now: Callable[[], datetime], tell: Tell
+    ) -> None:
+        """Take the server's name in messages, and its timeout for one request in seconds."""
+        self._server, self._timeout, self._now = server, timedelta(seconds=timeout_s), now
+        self._tell = tell
+        self._sent_at: dict[int, datetime] = {}  # of the requests under way, the oldest first
+        self._since, self._patience_s = now(), _FIRST_NOTICE_S
+
+    def sent(self, number: int) -> None:
+        """Note that a request of a number is under way."""
+        if not self._sent_at:
+            self._begin()
+        self._sent_at[number] = self._now()
+
+    def ended(self, number: int) -> None:
+        """Note that a request ended, with or without an answer."""
+        del self._sent_at[number]
+        self._begin()
+
+    @property
+    def due_s(self) -> float:
+        """Seconds until the next report; infinite if nothing is under way."""
+        if not self._sent_at:
+            return inf
+        return max(0.0, self._patience_s - (self._now() - self._since).total_seconds())
+
+    def tell_if_due(self) -> None:
+        """Report the server, how many requests wait, since when, and when they time out."""
+        if self.due_s > 0:
+            return
+        self._patience_s *= 2
+        since = next(iter(self._sent_at.values()))
+        until = since + self._timeout
+        self._tell(
+            f"waiting for {self._server} since {since.astimezone():%H:%M:%S}:"
+            f" {counted(len(self._sent_at), 'request')} without an answer; the oldest times out at"
+            f" {until.astimezone():%H:%M:%S}, after {self._timeout.total_seconds():g} s"
+        )
+
+    def _begin(self) -> None:
+        self._since, self._patience_s = self._now(), _FIRST_NOTICE_S

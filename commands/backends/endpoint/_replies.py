@@ -35,26 +35,6 @@ class _CompletionUsage(msgspec.Struct, frozen=True):
     prompt_tokens_details: _PromptTokenDetails | None = None
     prompt_cache_hit_tokens: Count | None = None  # as DeepSeek says it
 
-    @property
-    def n_output(self) -> int:
-        """The tokens billed as output; Google counts thinking in the total alone."""
-        n_others = (self.total_tokens or 0.0) - self.prompt_tokens
-        return ceil(max(self.completion_tokens, n_others))
-
-    @property
-    def n_cached(self) -> int:
-        """The prompt's tokens that were read from the server's cache."""
-        details = self.prompt_tokens_details
-        n_reported = (details.cached_tokens if details else None) or self.prompt_cache_hit_tokens
-        return min(n_reported or 0, ceil(self.prompt_tokens))
-
-    @property
-    def n_written(self) -> int:
-        """The prompt's tokens that were written to the server's cache, for a surcharge."""
-        details = self.prompt_tokens_details
-        n_reported = (details.cache_write_tokens if details else None) or 0
-        return min(n_reported, ceil(self.prompt_tokens) - self.n_cached)
-
 
 _USAGE: Final[msgspec.json.Decoder[_CompletionUsage | None]] = msgspec.json.Decoder(
     _CompletionUsage | None
@@ -72,11 +52,16 @@ def _usage(told: msgspec.Raw) -> Usage | None:
         return None
     if usage is None:
         return None
+    details = usage.prompt_tokens_details or _PromptTokenDetails()
+    n_prompt = ceil(usage.prompt_tokens)
+    n_read = min(details.cached_tokens or usage.prompt_cache_hit_tokens or 0, n_prompt)
+    n_written = min(details.cache_write_tokens or 0, n_prompt - n_read)
+    n_others = (usage.total_tokens or 0.0) - usage.prompt_tokens  # Google's thinking is here alone
     return Usage(
-        n_input=ceil(usage.prompt_tokens) - usage.n_cached - usage.n_written,
-        n_output=usage.n_output,
-        n_cache_write_5m=usage.n_written,
-        n_cache_read=usage.n_cached,
+        n_input=n_prompt - n_read - n_written,
+        n_output=ceil(max(usage.completion_tokens, n_others)),
+        n_cache_write_5m=n_written,
+        n_cache_read=n_read,
     )
 
 
@@ -98,16 +83,11 @@ class _ChatMessage(msgspec.Struct, frozen=True):
         return self.reasoning_content or self.reasoning or None
 
     @property
-    def text(self) -> str:
-        """What the model says to the user; its reasoning, wherever it stands, is left out."""
-        if isinstance(self.content, tuple):
-            return "".join(part.text or "" for part in self.content if part.type == "text")
-        return self.content or ""
-
-    @property
     def said(self) -> str:
-        """What it says, or why it says nothing."""
-        return self.text or self.refused
+        """What it says, or why it says nothing; reasoning, wherever it stands, is left out."""
+        parts = self.content if isinstance(self.content, tuple) else (_Part(text=self.content),)
+        said = "".join(part.text or "" for part in parts if part.type == "text")
+        return said or self.refused
 
     @property
     def refused(self) -> str:

@@ -161,7 +161,7 @@ def strangers_batch(recorder: Recorder, port: ScriptedBatchJudge) -> None:
 def taken_up(recorder: Recorder) -> str | None:
     """Return under which name the only batch is known."""
     (batch,) = recorder.state.batches.values()
-    return batch.submitted and batch.submitted.provider_batch_id
+    return batch.submitted.provider_batch_id if batch.submitted else None
 
 
 def batched(
