@@ -5,16 +5,14 @@ The real client talks to it. It refuses what vLLM and SGLang refuse, and fails o
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import fsum
-from threading import Event, Lock
+from threading import Lock
 from typing import Final, Literal, TypeAlias
 
 from tests.providers.anthropic.exchange import USAGE_LIMIT
 from tests.providers.loopback import TOO_LATE, Handler, LoopbackFake
-from tests.support.patience import wait_until
 
 Json: TypeAlias = dict[str, object]
 
@@ -59,7 +57,6 @@ class Fault:
         "server_error",
         "cut",  # the connection ends without an answer
         "cut_half",  # and in the middle of one
-        "slow",  # it is answered delay_s later
         "too_late",  # `impatient` clients do not wait for the answer
         "page",  # a web page is sent, as by a proxy
         "half_json",  # the answer's JSON breaks off
@@ -70,8 +67,6 @@ class Fault:
         "no_quota",  # as OpenAI says it
         "unpaid",  # as others say it
     ]
-    delay_s: float = 0.0
-    beside: int = 0  # it goes wrong once so many others are under way
 
 
 @dataclass
@@ -91,23 +86,14 @@ class Traffic:
     keys: list[str] = field(default_factory=list)
     looked_with: list[str] = field(default_factory=list)  # the keys of those who listed models
     faults: deque[Fault | None] = field(default_factory=deque)
-    n_now: int = 0  # requests under way
     lock: Lock = field(default_factory=Lock)
-    closing: Event = field(default_factory=Event)
 
-    @contextmanager
-    def counted(self, body: Json, key: str) -> Iterator[Fault | None]:
-        """Count a request among those of the moment, and give what is to go wrong with it."""
+    def note(self, body: Json, key: str) -> Fault | None:
+        """Note a request; return what is to go wrong with it."""
         with self.lock:
             self.asked.append(body)
             self.keys.append(key)
-            self.n_now += 1
-            fault = self.faults.popleft() if self.faults else None
-        try:
-            yield fault
-        finally:
-            with self.lock:
-                self.n_now -= 1
+            return self.faults.popleft() if self.faults else None
 
 
 class FakeOpenAI(LoopbackFake):
@@ -119,10 +105,6 @@ class FakeOpenAI(LoopbackFake):
         """Make a fake whose model says this; api_key is the one key it takes, or any, if None."""
         self.traffic = Traffic(say, api_key)
         super().__init__(_Handler, traffic=self.traffic)
-
-    def let_go(self) -> None:
-        """Let go of answers that wait."""
-        self.traffic.closing.set()
 
     def inject(self, *faults: Fault | None) -> None:
         """Let something go wrong with each of the next requests; None: nothing."""
@@ -166,14 +148,13 @@ class _Handler(Handler):
     def _answer(self) -> None:
         """Answer a chat, or complete a text."""
         body = json.loads(self.received())
-        with self.traffic.counted(body, self.token) as fault:
-            error = self._error(body, self.token)
-            if error is not None:
-                self._send(*error)
-            elif fault is None:
-                self._send(200, self._completion(body))
-            else:
-                self._fail(body, fault)
+        fault, error = self.traffic.note(body, self.token), self._error(body, self.token)
+        if error is not None:
+            self._send(*error)
+        elif fault is None:
+            self._send(200, self._completion(body))
+        else:
+            self._fail(body, fault)
 
     def _error(self, body: Json, key: str) -> tuple[int, Json] | None:
         forms = {f"{self.traffic.root}{path}": form for path, form in _PATHS.items()}
@@ -190,7 +171,6 @@ class _Handler(Handler):
         return (400, told) if wrong else None
 
     def _fail(self, body: Json, fault: Fault) -> None:
-        wait_until(lambda: self.traffic.n_now > fault.beside)
         if fault.kind == "cut":
             self.cut()
             return
@@ -199,9 +179,6 @@ class _Handler(Handler):
             case "cut_half":
                 self.send(200, json.dumps(whole).encode(), {}, share=0.5)
                 self.cut()
-            case "slow":
-                self.traffic.closing.wait(fault.delay_s)
-                self._send(200, whole)
             case "too_late":
                 self._send(200, whole, mark=TOO_LATE)
             case "page":

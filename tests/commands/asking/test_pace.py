@@ -195,25 +195,3 @@ def test_a_server_that_may_bill_what_it_rejects_is_asked_ever_more_rarely() -> N
         clock.sleep(pace.rejected(pace.sent(), 1.0, is_billed=True))
 
     assert 60 <= n <= 140
-
-
-def test_the_hours_of_an_outage_are_not_measured_as_a_rate() -> None:
-    """Else a server that takes ten a second was sent one in minutes afterwards."""
-    clock = FakeTime()
-    pace = clock.pace()
-
-    def answer(n: int, *, seconds: float) -> None:
-        for _ in range(n):
-            number = pace.sent()
-            clock.sleep(seconds)
-            pace.answered(number)
-            pace.ended(number)
-
-    answer(64, seconds=0.1)
-    clock.sleep(pace.rejected(pace.sent(), 3_600.0))
-    answer(4, seconds=0.1)
-    clock.sleep(pace.rejected(pace.sent(), 1.0))
-    answer(1, seconds=0.1)
-
-    pace.sent()
-    assert pace.wait_s < 1.0

@@ -122,7 +122,7 @@ def test_a_server_that_rejects_everything_has_no_sample_given_up(ledger: Ledger)
 def test_prompts_that_are_all_too_long_are_no_fault_of_the_server(ledger: Ledger) -> None:
     """The last chunk may be of prompts that are all too long."""
     with FakeOpenAI() as fake:
-        fake.inject(*[Fault("slow")] * 10, *[Fault("too long")] * 10)
+        fake.inject(*[None] * 10, *[Fault("too long")] * 10)
         evaluate(ledger, fake.url, [Capitals(*items(20, "a"))])
 
     [run] = EvaluationRecorder(ledger, STREAM).state.runs
@@ -369,7 +369,7 @@ def test_what_becomes_of_requests_is_recorded_by_its_billing(recorder: Recorder)
     recorder.record(open_tournament(opened(entrants=[hosted(), hosted("tuned")])))
     billing = LedgerBilling(recorder, price_table(), None, lambda _: None)
     with FakeOpenAI(say) as fake:
-        fake.inject(Fault("slow"), Fault("server_error"), Fault("slow"), Fault("too_large"))
+        fake.inject(None, Fault("server_error"), None, Fault("too_large"))
         served = {EntrantId("base"): Endpoint(fake.url, "entrant", None)}
         answers = EndpointGenerator(responder_of(served)).billed_by(billing).generate(tasks(4))
         with pytest.raises(LeftUnanswered):
