@@ -103,7 +103,8 @@ class Endpoint:
         elif status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             fatal = self._refuses_key(status, detail)
         asked_s = retry_after_s(error.response.headers)
-        return Failure(detail, fate_of(status, kinds), status, asked_s, fatal)
+        param = _details_of(error).get("param")
+        return Failure(detail, fate_of(status, kinds), status, asked_s, fatal, param)
 
     def _refuses_key(self, status: int, detail: str) -> NoCredentials:
         wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"
@@ -175,11 +176,12 @@ class Asker:
             except openai.APIConnectionError as error:
                 return self._not_answered(key, error)
             except openai.APIStatusError as error:
-                failure, param = self._server.failure_of(error), _details_of(error).get("param")
-                may_learn = failure.status in _INVALID
-                found = may_learn and self._learnt.refusals_in(failure.detail, param, sent, without)
+                failure = self._server.failure_of(error)
+                if failure.status not in _INVALID:
+                    return self._failure(key, failure)
+                found = self._learnt.refusals_in(failure.detail, failure.param, sent, without)
                 if not found:
-                    return self._failure(key, error)
+                    return self._failure(key, failure)
                 without = {**without, **found}
                 if failure.fate == "perhaps billed":
                     self._learnt.suspect(found)
@@ -193,7 +195,7 @@ class Asker:
             answer = read(body)
         except msgspec.DecodeError as error:
             if (within := _error_within(body, self._server.base_url)) is not None:
-                return self._failure(key, within)
+                return self._failure(key, self._server.failure_of(within))
             why = self._server.not_the_api(error)
             return failed(key, why, "perhaps billed", "stop", is_certain=False)
         if isinstance(answer, Reply | GeneratedText):
@@ -208,17 +210,16 @@ class Asker:
         why = "the server took too long to answer" if is_late else self._server.cut(error)
         return NoReply(key, "errored", why, fate)
 
-    def _failure(self, key: Digest, error: openai.APIStatusError) -> NoReply:
+    def _failure(self, key: Digest, failure: Failure) -> NoReply:
         """Return what became of a request that was answered with an error."""
-        server, failure = self._server, self._server.failure_of(error)
-        detail, fault = failure.detail, None
+        server, detail, fault = self._server, failure.detail, None
         if failure.status == HTTPStatus.NOT_FOUND:
             fault = (
                 f"{server.base_url} does not have {server.model} ({detail}); correct the model's"
                 " name, or base_url, which often ends in /v1"
             )
         elif failure.status in REJECTED:
-            remedy = self._remedy_of(detail, _details_of(error).get("param"))
+            remedy = self._remedy_of(detail, failure.param)
             fault = remedy and f"{server.base_url} rejects {server.model} ({detail}); {remedy}"
         return failure.of_request(
             key,

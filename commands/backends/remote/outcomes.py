@@ -68,6 +68,7 @@ class Failure:
     status: int | None = None  # of the answer; None: there was none
     asked_s: float | None = None  # the wait that the server asks for
     fatal: NoCredentials | SpendLimitReached | None = None  # why no other request can succeed
+    param: object = None  # the parameter that the server names, if it names one
 
     def of_free_call(self) -> TourneyError:
         """Return the error for a call that costs nothing; it tells whether asking again may help.
