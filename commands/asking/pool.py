@@ -22,7 +22,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from commands.asking.pace import Pace, back_off_s
 from commands.asking.rejections import HeldRejections
 from commands.errors import ProviderError, counted
-from commands.ports import Host, NoReply, Reply, Tell
+from commands.ports import Host, NoReply, Tell
 from commands.settings.api_keys import redacted
 from ledger.events.judging import Fate
 from ledger.identity import Digest
@@ -263,8 +263,6 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
     def _answered(self, sent: _Sent[Request], answer: Answer) -> list[Settled[Request, Answer]]:
         self._n_lost, self._limited_since = 0, None
         self._pace.answered(sent.number)
-        if isinstance(answer, Reply):
-            self._pace.hold(answer.asked_s)
         final = [Settled[Request, Answer](*each) for each in self._held.answered(sent.number)]
         return [*final, Settled(sent.request, answer)]
 

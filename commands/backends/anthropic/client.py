@@ -7,7 +7,6 @@ errors, so no error of ours has one of theirs as its cause.
 import os
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from http import HTTPStatus
 from typing import Final, TypeVar
 from weakref import finalize
@@ -219,8 +218,6 @@ def _detail(error: APIStatusError) -> str:
     return redacted(line if error.request_id is None else f"{line} (request {error.request_id})")
 
 
-_LONGEST_HOLD_S: Final = 60.0  # limits refill all the time, and clocks differ
-_LIMITED: Final = ("requests", "input-tokens", "output-tokens", "tokens")
 _STATUS_OF: Final[Mapping[str, int]] = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -231,24 +228,6 @@ _STATUS_OF: Final[Mapping[str, int]] = {
     "rate_limit_error": 429,
     "overloaded_error": 529,
 }
-
-
-def limit_reset_s(headers: httpx2.Headers, now: datetime) -> float:
-    """Return the seconds until an exhausted rate limit is refilled; 0 if none is exhausted."""
-    resets = (
-        headers.get(f"anthropic-ratelimit-{name}-reset", "")
-        for name in _LIMITED
-        if headers.get(f"anthropic-ratelimit-{name}-remaining") == "0"
-    )
-    return min(max((_seconds_until(each, now) for each in resets), default=0.0), _LONGEST_HOLD_S)
-
-
-def _seconds_until(moment: str, now: datetime) -> float:
-    """Return the seconds until a time; 0 if it cannot be parsed or is past."""
-    try:
-        return max(0.0, (datetime.fromisoformat(moment) - now).total_seconds())
-    except (ValueError, TypeError):
-        return 0.0
 
 
 class _ApiError(msgspec.Struct, frozen=True):

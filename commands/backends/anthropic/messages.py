@@ -3,12 +3,10 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import datetime
+from functools import partial
 from time import perf_counter
 from typing import Final, TypeVar
 
-import httpx2
 import msgspec
 from anthropic import Anthropic, APIError
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
@@ -31,12 +29,10 @@ from commands.ports import (
     GenerationTask,
     Host,
     NoReply,
-    Reply,
 )
 from commands.settings.schema import CacheTtl
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import Digest
-from ledger.store import utc_now
 from projections.tournament.estimate import FRAME_TOKENS, n_bytes
 from projections.verdicts.queries import JudgeQuery
 
@@ -63,7 +59,7 @@ class AnthropicMessages:
         self,
         key: Digest,
         params: MessageCreateParamsNonStreaming,
-        read: Callable[[bytes, httpx2.Headers], _Read],
+        read: Callable[[bytes], _Read],
         further: object = None,
     ) -> _Read | NoReply:
         """Send a request once, and return what is read in the answer, or why there is none.
@@ -81,7 +77,7 @@ class AnthropicMessages:
         except APIError as error:
             return self._failure(key, error)
         try:
-            return read(body, response.headers)
+            return read(body)
         except msgspec.DecodeError as error:
             if (within := api.error_within(body, response.http_response)) is not None:
                 return self._failure(key, within)
@@ -110,22 +106,16 @@ class AnthropicJudge:
         *,
         cache: CacheTtl,
         n_at_a_time: int,
-        now: Callable[[], datetime] = utc_now,
     ) -> None:
         name, remedy = f"judge {judge.judge_id!r}", 'set another effort, or effort = "none"'
         self._messages = AnthropicMessages(client, name, n_at_a_time=n_at_a_time, remedy=remedy)
         self.host = self._messages.host
-        self._form, self._now = RequestForm(judge, cache=cache), now
+        self._form = RequestForm(judge, cache=cache)
 
     def ask(self, query: JudgeQuery) -> Answer:
         """Send a query once."""
-
-        def read(body: bytes, headers: httpx2.Headers) -> Answer:
-            answer = answer_of(query.query_key, body)
-            asked_s = api.limit_reset_s(headers, self._now())
-            return replace(answer, asked_s=asked_s) if isinstance(answer, Reply) else answer
-
-        return self._messages.send(query.query_key, self._form.params(query), read)
+        key = query.query_key
+        return self._messages.send(key, self._form.params(query), partial(answer_of, key))
 
 
 class AnthropicResponder:
@@ -153,7 +143,7 @@ class AnthropicResponder:
             return NoReply(task.response_key, "rejected", why, "not sent")
         began_at = perf_counter()
 
-        def read(body: bytes, _: httpx2.Headers) -> GeneratedText | GenerationFailure | NoReply:
+        def read(body: bytes) -> GeneratedText | GenerationFailure | NoReply:
             return generated_in(task.response_key, body, elapsed_s=perf_counter() - began_at)
 
         return self._messages.send(task.response_key, params_of(task), read, further_of(task))

@@ -1,14 +1,11 @@
 """The client of the Anthropic API: its key, its errors, and when requests may go."""
 
-from datetime import UTC, datetime
-
 import httpx2
 import pytest
 from anthropic import Anthropic, APIConnectionError, APIStatusError
 
 from commands.backends.anthropic.client import (
     failure_of,
-    limit_reset_s,
     make_client,
     told,
     with_retries,
@@ -136,19 +133,3 @@ def test_a_key_that_the_libraries_below_quote_is_not_passed_on(
 
     assert CANARY in repr(theirs.value.__cause__)
     assert CANARY not in told_of(ours.value)
-
-
-def test_a_limit_with_nothing_left_holds_until_it_is_reset_but_no_longer_than_a_minute() -> None:
-    """The provider's clock may be wrong, or ours."""
-    now = datetime(2026, 10, 1, tzinfo=UTC)
-    waits = []
-    for resets_at in ("2026-10-01T00:00:20Z", "2026-10-02T00:00:00Z", "2026-09-01T00:00:00Z", "x"):
-        headers = {
-            "anthropic-ratelimit-tokens-remaining": "0",
-            "anthropic-ratelimit-tokens-reset": resets_at,
-            "anthropic-ratelimit-requests-remaining": "5",
-            "anthropic-ratelimit-requests-reset": "2026-10-01T01:00:00Z",
-        }
-        waits.append(limit_reset_s(httpx2.Headers(headers), now))
-
-    assert waits == [20.0, 60.0, 0.0, 0.0]
