@@ -34,8 +34,6 @@ _ATTEMPTS: Final = 6  # to send a request
 _LONGEST_UNTIMED_WAIT_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
 _FIRST_NOTICE_S: Final = 60.0  # many models think that long
-_GROUP: Final = 16  # answers at most, or more where there would be more groups
-_GROUPS: Final = 8  # of all answers that may come together: one is recorded while others are asked
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
@@ -232,7 +230,7 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
             return
         try:
             yield self._done.get(timeout=min(wait_s, self._notices.due_s))
-            for _ in range(1, max(_GROUP, self._n_at_a_time // _GROUPS)):
+            while True:
                 yield self._done.get_nowait()
         except Empty:
             self._notices.tell_if_due()

@@ -1,6 +1,5 @@
 """A judge that asks in batches at a price, its clock, and what became of its queries."""
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -90,7 +89,6 @@ def batching(
     tell: Callable[[str], None] = lambda _: None,
 ) -> BatchOptions:
     """Return how batches are handled, by that clock."""
-    rng = random.Random(0)  # noqa: S311  # no secret
     return BatchOptions(
         tell,
         no_progress,
@@ -100,7 +98,6 @@ def batching(
         most_queries=most_queries,
         sleep=clock.sleep,
         now=clock.now,
-        rng=rng,
     )
 
 
