@@ -174,7 +174,6 @@ class Reply:
     stop_reason: str
     model: str
     usage: Usage | None = None
-    asked_s: float = field(default=0.0, compare=False)  # the server wants nothing more for so long
     refused: Sequence[ParameterRefused] = field(default=(), compare=False)
     """What the server was found not to take, if it is news."""
 

@@ -1,4 +1,4 @@
-"""Decide when the next requests may be sent to a server: as fast as it takes them, or later.
+"""Decide when the next requests may be sent to a server, and how many at a time.
 
 Nothing is limited until a server says "too many requests". From then on requests are sent at a
 rate: half of it after a rejection, a little more with each answer. A server that has just rejected
@@ -7,7 +7,6 @@ which may be billed, and does not count as a limit.
 """
 
 import random
-from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from math import inf
@@ -19,13 +18,8 @@ from ledger.store import utc_now
 
 FIRST_WAIT_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 60.0
-_UNMEASURED_PER_S: Final = 20.0  # to a server that has answered too little to measure its rate
+_FIRST_PER_S: Final = 30.0  # after the first rejection
 _GROWTH: Final = 0.05  # of 1 request per second, or of the rate where it is lower, per answer
-_N_MEASURED: Final = 16  # answers over which a server's own rate is measured
-_OUTAGE: Final = timedelta(seconds=60)  # without an answer
-_CATCH_UP_S: Final = 0.1  # sending late by so much is made up for
-
-
 _BEGAN: Final = utc_now(), monotonic()
 
 
@@ -48,52 +42,44 @@ class Pace:
         self.now, self.sleep = now, sleep
         self._lock = Lock()
         self._resumes_at = self._next_at = now()
-        self._per_s: float | None = None  # None: no rejection yet, so no limit
-        self._answered_at = deque[datetime](maxlen=_N_MEASURED)
+        self._per_s = inf  # no rejection yet, so no limit
+        self._under_way: set[int] = set()  # the numbers of requests
         self._n_sent = 0
-        self._last_of_round = 0  # the last request that was sent before the rate was halved
+        self._last_of_round = 0  # the last request that was sent before the limit was halved
         self._n_rejected = 0  # rounds in a row
-        self._trial: int | None = None  # the request under way that tries a server that rejected
 
     @property
     def wait_s(self) -> float:
         """Seconds until a request may be sent."""
         with self._lock:
-            return max(0.0, (self._may_send_at - self.now()).total_seconds())
+            is_paced = not self._n_rejected
+            may_send_at = max(self._resumes_at, self._next_at) if is_paced else self._resumes_at
+            return max(0.0, (may_send_at - self.now()).total_seconds())
 
-    def n_free(self, n_under_way: int, n_most: int) -> int:
+    def n_free(self, n_most: int) -> int:
         """Return how many further requests may be sent once the wait is over.
 
         Args:
-            n_under_way: How many are under way.
-            n_most: How many may be.
+            n_most: How many may be under way.
         """
         with self._lock:
-            n_free = max(0, n_most - n_under_way)
             if self._n_rejected:
-                return min(n_free, 1) if self._trial is None else 0
-            if self._per_s is None:
-                return n_free
-            late_s = (self.now() - self._may_send_at).total_seconds()
-            return min(n_free, 1 + int(min(max(late_s, 0.0), _CATCH_UP_S) * self._per_s))
+                return int(all(number <= self._last_of_round for number in self._under_way))
+            n_free = max(0, n_most - len(self._under_way))
+            return n_free if self._per_s == inf else min(n_free, 1)
 
     def sent(self) -> int:
         """Count a request that is sent now; return its number."""
         with self._lock:
             self._n_sent += 1
-            if self._n_rejected:
-                self._trial = self._n_sent
-            if self._per_s is not None:
-                earliest = self.now() - timedelta(seconds=_CATCH_UP_S)
-                pause = timedelta(seconds=1 / self._per_s)
-                self._next_at = max(self._next_at, earliest) + pause
+            self._under_way.add(self._n_sent)
+            self._next_at = self.now() + timedelta(seconds=1 / self._per_s)
             return self._n_sent
 
     def ended(self, number: int) -> None:
         """Note that a request is no longer under way, whatever became of it."""
         with self._lock:
-            if number == self._trial:
-                self._trial = None
+            self._under_way.discard(number)
 
     def hold(self, seconds: float) -> None:
         """Send nothing for so many seconds."""
@@ -103,13 +89,9 @@ class Pace:
     def answered(self, number: int) -> None:
         """Count an answer to the request of a number."""
         with self._lock:
-            if self._answered_at and self.now() - self._answered_at[-1] > _OUTAGE:
-                self._answered_at.clear()  # what it took in before is measured no more
-            self._answered_at.append(self.now())
             if number > self._last_of_round:
                 self._n_rejected = 0
-            if self._per_s is not None:
-                self._per_s += _GROWTH * min(1.0, self._per_s)
+            self._per_s += _GROWTH * min(1.0, self._per_s)
 
     def rejected(self, number: int, asked_s: float | None, *, is_billed: bool = False) -> float:
         """Slow down after "too many requests"; return the seconds to wait.
@@ -124,7 +106,7 @@ class Pace:
         with self._lock:
             if number > self._last_of_round:
                 if not self._n_rejected:  # else it has answered nothing since, as in an outage
-                    self._slow_down()
+                    self._per_s = min(self._per_s / 2, _FIRST_PER_S)
                 self._last_of_round = self._n_sent
                 self._n_rejected += 1
             wait_s = back_off_s(self._n_rejected - 1) if asked_s is None else asked_s
@@ -135,22 +117,6 @@ class Pace:
                 wait_s = max(wait_s, FIRST_WAIT_S)
             self._hold(wait_s)
             return wait_s
-
-    @property
-    def _may_send_at(self) -> datetime:
-        is_paced = self._per_s is not None and not self._n_rejected
-        return max(self._resumes_at, self._next_at) if is_paced else self._resumes_at
-
-    def _slow_down(self) -> None:
-        """Send at half the rate, or as fast as the server has answered lately, if that is less."""
-        half = inf if self._per_s is None else self._per_s / 2
-        self._per_s = min(half, self._measured_per_s())
-
-    def _measured_per_s(self) -> float:
-        if len(self._answered_at) < _N_MEASURED:
-            return _UNMEASURED_PER_S
-        elapsed_s = (self.now() - self._answered_at[0]).total_seconds()
-        return _N_MEASURED / max(elapsed_s, 0.001)
 
     def _hold(self, seconds: float) -> None:
         self._resumes_at = max(self._resumes_at, self.now() + timedelta(seconds=seconds))

@@ -9,12 +9,11 @@ The use case records requests as sent, and what became of them; `settle_all` is 
 A request that a busy server may have billed is given back, to be recorded and sent as another.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from heapq import heappop, heappush
-from itertools import count
 from math import inf
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -22,9 +21,8 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from commands.asking.pace import Pace, back_off_s
 from commands.asking.rejections import HeldRejections
-from commands.asking.waiting_notices import WaitingNotices
-from commands.errors import ProviderError
-from commands.ports import Host, NoReply, Reply, Tell
+from commands.errors import ProviderError, counted
+from commands.ports import Host, NoReply, Tell
 from commands.settings.api_keys import redacted
 from ledger.events.judging import Fate
 from ledger.identity import Digest
@@ -35,8 +33,7 @@ LONGEST_WAIT_S: Final = 12 * 3600.0  # if a server wants a longer one, it is lef
 _ATTEMPTS: Final = 6  # to send a request
 _LONGEST_UNTIMED_WAIT_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
-_GROUP: Final = 16  # answers at most, or more where there would be more groups
-_GROUPS: Final = 8  # of all answers that may come together: one is recorded while others are asked
+_FIRST_NOTICE_S: Final = 60.0  # many models think that long
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
@@ -93,8 +90,7 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
         self._done: SimpleQueue[tuple[_Sent[Request], Answer | NoReply | BaseException]]
         self._done = SimpleQueue()
-        self._again: list[tuple[datetime, int, Fate, _Sent[Request]]] = []  # a heap, by time, turn
-        self._turns = count()
+        self._again: deque[tuple[Fate, _Sent[Request]]] = deque()  # once the pace allows
         self._under_way: set[int] = set()  # the numbers of requests
         self._n_threads = self._n_sent = self._n_lost = 0
         self._limited_since: datetime | None = None
@@ -161,8 +157,8 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         if self._is_ending or self._pace.wait_s:
             return 0
         n_free = self._n_free
-        while n_free and self._again and self._again[0][0] <= self._pace.now():
-            self._put(heappop(self._again)[-1])
+        while n_free and self._again:
+            self._put(self._again.popleft()[1])
             n_free -= 1
         n_free = min(n_free, n_waiting)
         self._start_threads(len(self._under_way) + n_free)
@@ -173,12 +169,12 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         came = self._came(may_send=may_send)
         settled = [each for sent, result in came for each in self._outcome(sent, result)]
         if self._is_ending:
-            dropped, self._again = self._again, []
             why = "the run ended before it was sent again"
             settled += [
                 Settled(sent.request, NoReply(self._key_of(sent.request), "errored", why, fate))
-                for *_, fate, sent in dropped
+                for fate, sent in self._again
             ]
+            self._again.clear()
         return settled
 
     def _held_back(self, *, is_cut_short: bool) -> Sequence[Settled[Request, Answer]]:
@@ -194,7 +190,7 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
 
     @property
     def _n_free(self) -> int:
-        return self._pace.n_free(len(self._under_way), self._n_at_a_time)
+        return self._pace.n_free(self._n_at_a_time)
 
     def _put(self, sent: _Sent[Request]) -> None:
         self._n_sent = self._pace.sent()
@@ -234,21 +230,15 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
             return
         try:
             yield self._done.get(timeout=min(wait_s, self._notices.due_s))
-            for _ in range(1, max(_GROUP, self._n_at_a_time // _GROUPS)):
+            while True:
                 yield self._done.get_nowait()
         except Empty:
             self._notices.tell_if_due()
 
     def _wait_s(self, *, may_send: bool) -> float:
         """Return the seconds until a further request may be sent."""
-        if self._is_ending or not self._n_free:
-            return inf
-        if may_send:
-            return self._pace.wait_s
-        if not self._again:
-            return inf
-        due_s = (self._again[0][0] - self._pace.now()).total_seconds()
-        return max(due_s, self._pace.wait_s, 0.0)
+        has_more = may_send or self._again
+        return self._pace.wait_s if has_more and self._n_free and not self._is_ending else inf
 
     def _outcome(
         self, sent: _Sent[Request], result: Answer | NoReply | BaseException
@@ -271,8 +261,6 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
     def _answered(self, sent: _Sent[Request], answer: Answer) -> list[Settled[Request, Answer]]:
         self._n_lost, self._limited_since = 0, None
         self._pace.answered(sent.number)
-        if isinstance(answer, Reply):
-            self._pace.hold(answer.asked_s)
         final = [Settled[Request, Answer](*each) for each in self._held.answered(sent.number)]
         return [*final, Settled(sent.request, answer)]
 
@@ -316,21 +304,18 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
 
     def _later(self, sent: _Sent[Request], what: NoReply) -> list[Settled[Request, Answer]]:
         """Put a request back, unless the server has failed for too long."""
+        n_failed = sent.n_failed
         if what.then == "wait":
-            is_patient, wait_s, n_failed = self._slow_down(sent, what), 0.0, sent.n_failed
+            is_patient = self._slow_down(sent, what)
         else:
-            wait_s, n_failed = back_off_s(sent.n_failed), sent.n_failed + 1
+            self._pace.hold(back_off_s(n_failed))  # the others would fail as well
+            n_failed += 1
             is_patient = n_failed < _ATTEMPTS
-            self._pace.hold(wait_s)  # the others would fail as well
         if not is_patient:
             return self._failed(sent.request, replace(what, then="stop"), what.error)
         if what.fate == "perhaps billed":
             return [Settled(sent.request, what)]
-        due_at = self._pace.now() + timedelta(seconds=wait_s)
-        heappush(
-            self._again,
-            (due_at, next(self._turns), what.fate, sent._replace(n_failed=n_failed)),
-        )
+        self._again.append((what.fate, sent._replace(n_failed=n_failed)))
         return []
 
     def _slow_down(self, sent: _Sent[Request], what: NoReply) -> bool:
@@ -353,3 +338,50 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
                 f" {until.astimezone():%H:%M:%S} ({what.detail})"
             )
         return True
+
+
+class WaitingNotices:
+    """Reports requests under way if no answer came for 1 minute, then for 2, 4, 8 ... minutes."""
+
+    def __init__(
+        self, server: str, *, timeout_s: float, now: Callable[[], datetime], tell: Tell
+    ) -> None:
+        """Take the server's name in messages, and its timeout for one request in seconds."""
+        self._server, self._timeout, self._now = server, timedelta(seconds=timeout_s), now
+        self._tell = tell
+        self._sent_at: dict[int, datetime] = {}  # of the requests under way, the oldest first
+        self._since, self._patience_s = now(), _FIRST_NOTICE_S
+
+    def sent(self, number: int) -> None:
+        """Note that a request of a number is under way."""
+        if not self._sent_at:
+            self._begin()
+        self._sent_at[number] = self._now()
+
+    def ended(self, number: int) -> None:
+        """Note that a request ended, with or without an answer."""
+        del self._sent_at[number]
+        self._begin()
+
+    @property
+    def due_s(self) -> float:
+        """Seconds until the next report; infinite if nothing is under way."""
+        if not self._sent_at:
+            return inf
+        return max(0.0, self._patience_s - (self._now() - self._since).total_seconds())
+
+    def tell_if_due(self) -> None:
+        """Report the server, how many requests wait, since when, and when they time out."""
+        if self.due_s > 0:
+            return
+        self._patience_s *= 2
+        since = next(iter(self._sent_at.values()))
+        until = since + self._timeout
+        self._tell(
+            f"waiting for {self._server} since {since.astimezone():%H:%M:%S}:"
+            f" {counted(len(self._sent_at), 'request')} without an answer; the oldest times out at"
+            f" {until.astimezone():%H:%M:%S}, after {self._timeout.total_seconds():g} s"
+        )
+
+    def _begin(self) -> None:
+        self._since, self._patience_s = self._now(), _FIRST_NOTICE_S

@@ -152,43 +152,31 @@ class ConfiguredBackends:
 
 def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> EndpointGenerator:
     sections = [each for each in settings.entrants if isinstance(each, EndpointSection)]
-    responders: dict[EntrantId, ResponderOf] = {
-        EntrantId(each.id): partial(_anthropic_responder, n_at_a_time=each.concurrency)
-        for each in sections
-        if each.is_anthropic
-    }
-    if others := [each for each in sections if not each.is_anthropic]:
-        responders |= dict.fromkeys([EntrantId(each.id) for each in others], _responders(others))
+    makers = {EntrantId(each.id): _responder_of(each) for each in sections}
     return EndpointGenerator(
-        lambda asked, refused: responders[asked.entrant_id](asked, refused), tell
+        lambda entrant, refused: makers[entrant.entrant_id](entrant, refused), tell
     )
 
 
-def _anthropic_responder(
-    entrant: Entrant, _: Sequence[ParameterRefused], *, n_at_a_time: int
-) -> Responder:
+def _responder_of(section: EndpointSection) -> ResponderOf:
+    n_at_a_time = section.concurrency
+    if section.is_anthropic:
+        return lambda entrant, _: _anthropic_responder(entrant, n_at_a_time)
+    with needs_extra("endpoint", "openai"):
+        from commands.backends.endpoint.askers import EndpointResponder
+        from commands.backends.endpoint.server import Endpoint
+    name = f"{section.model!r} of entrant {section.id!r}"
+    key, variable = key_in(section.api_key_env), section.api_key_env
+    server = Endpoint(section.base_url, name, key, variable, n_at_a_time=n_at_a_time)
+    return lambda entrant, refused: EndpointResponder(entrant, server, refused)
+
+
+def _anthropic_responder(entrant: Entrant, n_at_a_time: int) -> Responder:
     from commands.backends.anthropic.client import with_client
-    from commands.backends.anthropic.responder import AnthropicResponder
+    from commands.backends.anthropic.messages import AnthropicResponder
 
     require_keys({f"entrant {entrant.entrant_id!r}": ANTHROPIC_KEYS})
     return with_client(lambda client: AnthropicResponder(client, entrant, n_at_a_time=n_at_a_time))
-
-
-def _responders(sections: Iterable[EndpointSection]) -> ResponderOf:
-    with needs_extra("endpoint", "openai"):
-        from commands.backends.endpoint.responder import EndpointResponders
-        from commands.backends.endpoint.server import Endpoint
-    served = {
-        EntrantId(section.id): Endpoint(
-            section.base_url,
-            f"{section.model!r} of entrant {section.id!r}",
-            key_in(section.api_key_env),
-            section.api_key_env,
-            n_at_a_time=section.concurrency,
-        )
-        for section in sections
-    }
-    return EndpointResponders(served)
 
 
 def backends_on(
@@ -336,9 +324,10 @@ def reach(server: Server) -> str | None:
         require_reachable()
         return None
     with needs_extra("endpoint", "openai"):
+        from commands.backends.endpoint.about import doubt
         from commands.backends.endpoint.server import Endpoint
     url, name = server.base_url or OPENAI_URL, server.api_key_env
-    return Endpoint(url, server.asked, key_in(name), name).doubt(server.models)
+    return doubt(Endpoint(url, server.asked, key_in(name), name), server.models)
 
 
 def make_request_builder(settings: Settings, judge: JudgeSettings) -> RequestBuilder | None:
@@ -360,7 +349,7 @@ def make_request_builder(settings: Settings, judge: JudgeSettings) -> RequestBui
 
 def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
     from commands.backends.anthropic.client import with_client
-    from commands.backends.anthropic.judge import AnthropicJudge
+    from commands.backends.anthropic.messages import AnthropicJudge
 
     cache, n_at_a_time = settings.judge.cache, settings.judge.concurrency
     return with_client(
@@ -372,7 +361,7 @@ def _endpoint_judge(
     settings: Settings, judge: JudgeSettings, refused: Sequence[ParameterRefused]
 ) -> Judge:
     with needs_extra("endpoint", "openai"):
-        from commands.backends.endpoint.judge import EndpointJudge
+        from commands.backends.endpoint.askers import EndpointJudge
     return EndpointJudge(judge, _server_of(settings, judge), refused=refused)
 
 

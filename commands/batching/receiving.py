@@ -10,8 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from commands.batching.recovery import FateUnknown, now_at, resolve_batch
-from commands.batching.sides import SideOf
+from commands.batching.recovery import FateUnknown, SideOf, resolve_batch
 from commands.batching.waiting import BatchOptions, Watch
 from commands.decisions.commands import EndBatch
 from commands.decisions.recorder import Recorder
@@ -144,7 +143,8 @@ class BatchReceiver:
         """Find out whether a planned batch exists, if that can be known already."""
         options, is_new = self.options, key not in self._sought_since
         batch = self._recorder.state.batches[key]
-        now, ours = now_at(self._side_of(batch).port_of(batch), options), options.now()
+        ours = options.now()
+        now = self._side_of(batch).port_of(batch).now() or ours
         since, ours_since = self._sought_since.setdefault(key, (now, ours))
         # a plan from the future, made before the clock was set back, counts as made at `since`
         age = max(now - min(batch.planned.planned_at, since), ours - ours_since)

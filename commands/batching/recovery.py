@@ -6,14 +6,12 @@ it, and else by their number and the keys in its results. Its requests are sent 
 certainly does not exist.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
-from commands.batching.sides import SideOf
-from commands.batching.waiting import BatchOptions
-from commands.decisions.commands import DropBatch, EndBatch, ReopenBatch
+from commands.decisions.commands import DropBatch, EndBatch, ReopenBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, NotAnswering, NotFound, ResultsLost, counted
 from commands.ports import BatchAnswer, Batches, BatchState, key_of
@@ -21,6 +19,7 @@ from ledger.errors import TourneyError
 from ledger.events.judging import JudgeBatchSubmitted
 from ledger.identity import Digest
 from projections.tournament.batches import Batch
+from projections.tournament.remaining import Unanswered
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import queries_digest
 
@@ -28,16 +27,34 @@ SKEW: Final = timedelta(days=1)  # of a clock, where the provider's is not known
 _SAMPLE: Final = 100  # results, at least half of which must be of planned requests
 
 
+class BatchSide(Protocol):
+    """Knows the provider, the requests and the answers of one side's batches."""
+
+    def port_of(self, batch: Batch) -> Batches[Any, BatchAnswer]:
+        """Return the provider of a batch."""
+
+    def submission(self, batch: Batch, found: BatchState) -> SubmitBatch:
+        """Return how to record that the provider has a planned batch, sent by another process."""
+
+    def lost(self, batch: Batch) -> tuple[Unanswered | Digest, ...]:
+        """Return what of an ended batch has no result, and was not sent again.
+
+        Queries of a judge, or the keys of requests to an entrant.
+        """
+
+    def record(self, batch: Batch, answers: Sequence[BatchAnswer]) -> None:
+        """Record what came of a batch's requests; what is on record already adds nothing."""
+
+
+SideOf: TypeAlias = Callable[[Batch], BatchSide]
+"""Returns the side that a batch is of."""
+
+
 class FateUnknown(TourneyError):
     """Whether a planned batch is with the provider cannot be known yet."""
 
 
 _Port = Batches[Any, BatchAnswer]
-
-
-def now_at(port: _Port, options: BatchOptions) -> datetime:
-    """Return the time by the provider's clock, or by ours if it does not tell the time."""
-    return port.now() or options.now()
 
 
 def resolve_batch(
@@ -55,7 +72,7 @@ def resolve_batch(
         side_of: Returns the side of a batch.
         batch: The planned batch, of unknown fate.
         left_s: Until a batch that was sent must have appeared, in seconds.
-        now: The time, as of `now_at`.
+        now: The time by the provider's clock, or by ours if it does not tell the time.
 
     Returns:
         What became of it.

@@ -1,9 +1,8 @@
 """Wait for batches: how often to poll them, and progress lines, since a wait may last a day."""
 
-import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,7 +13,6 @@ from ledger.store import utc_now
 
 _FIRST_S: Final = 5.0
 _GROWTH: Final = 1.5
-_JITTER: Final = 0.1  # of a delay, so that processes that began together poll apart
 _BETWEEN_LINES: Final = timedelta(minutes=1)
 
 
@@ -32,13 +30,12 @@ class BatchOptions:
     settle_s: float = 300.0  # what was sent, and the provider does not list then, never arrived
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = utc_now
-    rng: random.Random = field(default_factory=random.Random)  # no secret
 
     def delays_s(self) -> Iterator[float]:
         """Yield the delays between polls: longer and longer, up to the longest."""
         delay_s = min(_FIRST_S, self.longest_poll_s)
         while True:
-            yield delay_s * self.rng.uniform(1 - _JITTER, 1 + _JITTER)
+            yield delay_s
             delay_s = min(delay_s * _GROWTH, self.longest_poll_s)
 
 

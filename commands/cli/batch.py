@@ -6,8 +6,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from commands.backends.wiring import ConfiguredBackends
-from commands.batching.recovery import adopt_named, forget_batch
-from commands.batching.sides import SideOf
+from commands.batching.recovery import SideOf, adopt_named, forget_batch
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament
 from commands.cli.shared.output import say

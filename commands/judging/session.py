@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from commands.batching.receiving import BatchReceiver
-from commands.batching.sides import SideOf
+from commands.batching.recovery import SideOf
 from commands.batching.waiting import BatchOptions
 from commands.decisions.commands import ReopenQuery
 from commands.decisions.recorder import Recorder, rehearse

@@ -6,13 +6,12 @@
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler
 from threading import Event
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
-from tests.providers.loopback import LoopbackFake
+from tests.providers.loopback import Handler, LoopbackFake
 from tests.providers.openai import Json, Said, completion
 
 _USUAL_STATUSES: Final = (400, 401, 408, 429, 503)  # each is told apart from the others
@@ -36,12 +35,6 @@ def well(body: Json, said: Said = Said()) -> Sent:  # noqa: B008  # it is frozen
     return Sent(200, completion(body, said))
 
 
-def first_by(status: int, words: str = "told to fail") -> Callable[[int, Json], Sent]:
-    """Return what answers each request by a status the first time, and well the next."""
-    failure = {"error": {"message": f"{words}: {status}", "type": "gateway_error"}}
-    return lambda n, body: Sent(status, failure) if n == 1 else well(body)
-
-
 class Gateway(LoopbackFake):
     """The gateway, in this process, as long as its block lasts."""
 
@@ -50,7 +43,7 @@ class Gateway(LoopbackFake):
         self.asked: list[Json] = []
         self._answer = answer
         self.closing = Event()
-        super().__init__(type("BoundHandler", (_Handler,), {"gateway": self}))
+        super().__init__(_Handler, gateway=self)
 
     def let_go(self) -> None:
         """End answers that have no end."""
@@ -62,37 +55,22 @@ class Gateway(LoopbackFake):
         return self._answer(self.asked.count(body), body)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """One connection."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     gateway: Gateway
 
-    def do_GET(self) -> None:
-        """List no models."""
-        self._send(Sent(404, {"detail": "Not Found"}))
-
-    def do_POST(self) -> None:
-        """Answer a request."""
-        body: Any = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self._send(self.gateway.answer(body))
-
-    def log_message(self, *_args: object) -> None:
-        """Say nothing: a test's output is its own."""
+    def serve(self) -> None:
+        """Answer a request, and list no models."""
+        if self.command == "GET":
+            self._send(Sent(404, {"detail": "Not Found"}))
+        else:
+            self._send(self.gateway.answer(json.loads(self.received())))
 
     def _send(self, sent: Sent) -> None:
         if sent.body is None:
             self._drip()
             return
         content = sent.body if isinstance(sent.body, bytes) else json.dumps(sent.body).encode()
-        self.send_response(sent.status)
-        for name, value in {**_USUAL, **sent.headers}.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(content)))
-        with suppress(ConnectionError):  # the client may have gone first
-            self.end_headers()
-            self.wfile.write(content)
+        self.send(sent.status, content, {**_USUAL, **sent.headers})
 
     def _drip(self) -> None:
         self.send_response(200)

@@ -6,10 +6,9 @@
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler
 from typing import Final
 
-from tests.providers.loopback import LoopbackFake
+from tests.providers.loopback import Handler, LoopbackFake
 
 _OF_A_CONNECTION: Final = frozenset(
     {"connection", "content-length", "transfer-encoding", "host", "accept-encoding", "server"}
@@ -46,8 +45,7 @@ class Gateway(LoopbackFake):
 
     def __init__(self, upstream: int, spoil: Spoil) -> None:
         """Take the port of the fake, and what becomes of its answers."""
-        spoiling = staticmethod(spoil)
-        super().__init__(type("BoundGateway", (_Handler,), {"up": upstream, "spoil": spoiling}))
+        super().__init__(_Handler, up=upstream, spoil=staticmethod(spoil))
 
 
 class Stranger(LoopbackFake):
@@ -56,48 +54,30 @@ class Stranger(LoopbackFake):
     def __init__(self) -> None:
         """Make it."""
         self.seen: list[dict[str, str]] = []
-        super().__init__(type("BoundStranger", (_StrangersHandler,), {"seen": self.seen}))
+        super().__init__(_StrangersHandler, seen=self.seen)
 
 
-class _Quiet(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_args: object) -> None:
-        """Say nothing."""
-
-
-class _StrangersHandler(_Quiet):
+class _StrangersHandler(Handler):
     seen: list[dict[str, str]]
 
-    def do_GET(self) -> None:
+    def serve(self) -> None:
         """Note the headers."""
         self.seen.append(dict(self.headers.items()))
-        self.send_response(200)
-        self.send_header("content-length", "0")
-        self.end_headers()
+        self.send(200, b"", {})
 
 
-class _Handler(_Quiet):
+class _Handler(Handler):
     up: int
     spoil: Spoil
 
-    def do_GET(self) -> None:
+    def serve(self) -> None:
         """Pass a request on."""
-        self._pass()
-
-    def do_POST(self) -> None:
-        """Pass a request on."""
-        self._pass()
-
-    def _pass(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        passing = self._passed(body)
+        passing = self._passed(self.received())
         self.spoil(passing)
         if passing.is_cut:
             self.close_connection = True
             return
-        self.send_response_only(passing.status)
+        self.send_response_only(passing.status)  # the date is the fake's
         for name, value in passing.headers.items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(passing.body)))

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.providers.loopback import LoopbackFake
+from tests.providers.loopback import Handler, LoopbackFake
 
 
 class FakeHosts(LoopbackFake):
@@ -27,7 +27,7 @@ class FakeHosts(LoopbackFake):
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(self._certificate)
         handlers = {host: fake.handler for host, fake in fakes.items()}
-        super().__init__(type("BoundTunnel", (_Tunnel,), {"handlers": handlers, "tls": tls}))
+        super().__init__(_Tunnel, handlers=handlers, tls=tls)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -36,13 +36,13 @@ class FakeHosts(LoopbackFake):
         return {"HTTPS_PROXY": proxy, "NO_PROXY": "", "SSL_CERT_FILE": str(self._certificate)}
 
 
-class _Tunnel(BaseHTTPRequestHandler):
+class _Tunnel(Handler):
     """One connection to a host, whose fake handles what is in it."""
 
     handlers: Mapping[str, type[BaseHTTPRequestHandler]]
     tls: ssl.SSLContext
 
-    def do_CONNECT(self) -> None:
+    def do_CONNECT(self) -> None:  # noqa: N802  # theirs
         """Take the place of the host."""
         host, _, _ = self.path.partition(":")
         self.send_response(200)
@@ -50,9 +50,6 @@ class _Tunnel(BaseHTTPRequestHandler):
         with self.tls.wrap_socket(self.connection, server_side=True) as inside:
             self.handlers[host](inside, self.client_address, self.server)
         self.close_connection = True
-
-    def log_message(self, *_args: object) -> None:
-        """Say nothing: a test's output is its own."""
 
 
 def write_certificate(file: Path, hosts: list[str]) -> None:

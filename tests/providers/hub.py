@@ -3,14 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha1
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from tests.providers.loopback import LoopbackFake
+from tests.providers.loopback import Handler, LoopbackFake
 
 MAIN: Final = "main"
 
@@ -49,7 +47,7 @@ class FakeHub(LoopbackFake):
         """Begin without a repository."""
         self.repositories: dict[str, Repository] = {}
         self.fetched: list[str] = []  # files whose contents were sent
-        super().__init__(partial(_Handler, self))  # type: ignore[arg-type]  # makes one
+        super().__init__(_Handler, hub=self)
 
     @property
     def endpoint(self) -> str:
@@ -57,27 +55,13 @@ class FakeHub(LoopbackFake):
         return f"http://127.0.0.1:{self.port}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     """Answers as huggingface.co: an error is named in a header."""
 
-    protocol_version = "HTTP/1.1"
+    hub: FakeHub
 
-    def __init__(self, hub: FakeHub, *connection: Any) -> None:  # noqa: ANN401  # theirs
-        self._hub = hub
-        super().__init__(*connection)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def do_HEAD(self) -> None:
-        """Answer with the headers alone."""
-        self._answer()
-
-    def do_GET(self) -> None:
+    def serve(self) -> None:
         """Answer."""
-        self._answer()
-
-    def _answer(self) -> None:
         match unquote(urlsplit(self.path).path).strip("/").split("/"):
             case ["api", "datasets", _, _, "tree", _, _, *_]:
                 self._refuse(404, "EntryNotFound")  # no file is in a folder
@@ -124,13 +108,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(403, "")
             return
         if self.command == "GET":
-            self._hub.fetched.append(file)
+            self.hub.fetched.append(file)
         etag = sha1(content).hexdigest()  # noqa: S324  # as git
         self._send(content, {"ETag": f'"{etag}"', "X-Repo-Commit": commit})
 
     def _found(self, name: str, revision: str) -> tuple[Repository, str] | None:
         """Return a model and the commit of a revision; None: the request is refused."""
-        repository = self._hub.repositories.get(name)
+        repository = self.hub.repositories.get(name)
         if repository is None:
             self._refuse(401, "RepoNotFound")  # as of a private one
         elif repository.is_gated:

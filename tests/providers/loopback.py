@@ -1,8 +1,11 @@
 """Servers on loopback for fakes: in this process, or in one of their own."""
 
+import socket
 import subprocess
 import sys
-from http.server import ThreadingHTTPServer
+from collections.abc import Mapping
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import BaseRequestHandler
 from threading import Lock, Thread
@@ -43,15 +46,62 @@ class LoopbackServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # type: ignore[arg-type]  # passed on
 
 
+class Handler(BaseHTTPRequestHandler):
+    """One connection to a fake."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def serve(self) -> None:
+        """Answer a request."""
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        """Answer a request."""
+        self.serve()
+
+    do_POST = do_HEAD = do_GET  # noqa: N815  # theirs
+
+    def log_message(self, *_args: object) -> None:
+        """Say nothing: headers hold keys, and a test's output is its own."""
+
+    def received(self) -> bytes:
+        """Read the body of a request; it is shorter than it should be if the client went away."""
+        return self.rfile.read(int(self.headers.get("content-length") or 0))
+
+    @property
+    def token(self) -> str:
+        """The key that a client of OpenAI's API sends."""
+        return str(self.headers.get("authorization", "")).removeprefix("Bearer ")
+
+    def send(
+        self, status: int, body: bytes, headers: Mapping[str, str], *, share: float = 1.0
+    ) -> None:
+        """Send an answer, or the first part of one."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        with suppress(ConnectionError):  # the client may have gone first
+            self.end_headers()
+            self.wfile.write(body[: int(len(body) * share)])
+
+    def cut(self) -> None:
+        """End the connection."""
+        self.close_connection = True
+        with suppress(OSError):  # likewise
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+
 _POLL_S: Final = 0.002  # how long a test waits until its fake has ended
 
 
 class LoopbackFake:
     """A fake of a server, in this process, as long as its block lasts."""
 
-    def __init__(self, handler: type[BaseRequestHandler]) -> None:
-        """Take what handles a connection."""
-        self.handler = handler
+    def __init__(self, handler: type[BaseRequestHandler], **bound: object) -> None:
+        """Take what handles a connection, and what its handlers know."""
+        self.handler = type(f"Bound{handler.__name__}", (handler,), bound)
 
     def __enter__(self) -> Self:
         """Listen on a port of loopback that is free."""
@@ -119,11 +169,6 @@ class ServerProcess:
         """End it."""
         self._process.kill()
         self._process.communicate()
-
-    @property
-    def pid(self) -> int:
-        """Its id, to measure its memory by."""
-        return self._process.pid
 
 
 def tell_port(port: int) -> None:

@@ -4,19 +4,15 @@ The real client talks to it. It refuses what vLLM and SGLang refuse, and fails o
 """
 
 import json
-import socket
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from math import fsum
-from threading import Event, Lock
+from threading import Lock
 from typing import Final, Literal, TypeAlias
 
 from tests.providers.anthropic.exchange import USAGE_LIMIT
-from tests.providers.loopback import TOO_LATE, LoopbackFake
-from tests.support.patience import wait_until
+from tests.providers.loopback import TOO_LATE, Handler, LoopbackFake
 
 Json: TypeAlias = dict[str, object]
 
@@ -61,7 +57,6 @@ class Fault:
         "server_error",
         "cut",  # the connection ends without an answer
         "cut_half",  # and in the middle of one
-        "slow",  # it is answered delay_s later
         "too_late",  # `impatient` clients do not wait for the answer
         "page",  # a web page is sent, as by a proxy
         "half_json",  # the answer's JSON breaks off
@@ -72,8 +67,6 @@ class Fault:
         "no_quota",  # as OpenAI says it
         "unpaid",  # as others say it
     ]
-    delay_s: float = 0.0
-    beside: int = 0  # it goes wrong once so many others are under way
 
 
 @dataclass
@@ -93,23 +86,14 @@ class Traffic:
     keys: list[str] = field(default_factory=list)
     looked_with: list[str] = field(default_factory=list)  # the keys of those who listed models
     faults: deque[Fault | None] = field(default_factory=deque)
-    n_now: int = 0  # requests under way
     lock: Lock = field(default_factory=Lock)
-    closing: Event = field(default_factory=Event)
 
-    @contextmanager
-    def counted(self, body: Json, key: str) -> Iterator[Fault | None]:
-        """Count a request among those of the moment, and give what is to go wrong with it."""
+    def note(self, body: Json, key: str) -> Fault | None:
+        """Note a request; return what is to go wrong with it."""
         with self.lock:
             self.asked.append(body)
             self.keys.append(key)
-            self.n_now += 1
-            fault = self.faults.popleft() if self.faults else None
-        try:
-            yield fault
-        finally:
-            with self.lock:
-                self.n_now -= 1
+            return self.faults.popleft() if self.faults else None
 
 
 class FakeOpenAI(LoopbackFake):
@@ -120,11 +104,7 @@ class FakeOpenAI(LoopbackFake):
     ) -> None:
         """Make a fake whose model says this; api_key is the one key it takes, or any, if None."""
         self.traffic = Traffic(say, api_key)
-        super().__init__(type("BoundHandler", (_Handler,), {"traffic": self.traffic}))
-
-    def let_go(self) -> None:
-        """Let go of answers that wait."""
-        self.traffic.closing.set()
+        super().__init__(_Handler, traffic=self.traffic)
 
     def inject(self, *faults: Fault | None) -> None:
         """Let something go wrong with each of the next requests; None: nothing."""
@@ -142,42 +122,39 @@ class FakeOpenAI(LoopbackFake):
         return fsum(map(self.usd_of, self.traffic.asked))
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """One connection."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     traffic: Traffic
 
-    def do_GET(self) -> None:
+    def serve(self) -> None:
+        """Answer a request."""
+        if self.command == "GET":
+            self._tell()
+        else:
+            self._answer()
+
+    def _tell(self) -> None:
         """List the models, or tell what the dialect has."""
-        key = self.headers.get("authorization", "").removeprefix("Bearer ")
-        self.traffic.looked_with.append(key)
+        self.traffic.looked_with.append(self.token)
         listed: Json = {"data": [{"id": name} for name in self.traffic.models or ()]}
         pages = {f"{self.traffic.root}/models": listed} if self.traffic.lists_models else {}
         page = {**pages, **self.traffic.tells}.get(self.path)
         if page is None:
             self._send(404, {"detail": "Not Found"})
-        elif self.traffic.api_key not in {None, key}:
-            self._send(401, {"error": {"message": f"Incorrect API key: {key}"}})
+        elif self.traffic.api_key not in {None, self.token}:
+            self._send(401, {"error": {"message": f"Incorrect API key: {self.token}"}})
         else:
             self._send(200, page)
 
-    def do_POST(self) -> None:
+    def _answer(self) -> None:
         """Answer a chat, or complete a text."""
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        key = self.headers.get("authorization", "").removeprefix("Bearer ")
-        with self.traffic.counted(body, key) as fault:
-            error = self._error(body, key)
-            if error is not None:
-                self._send(*error)
-            elif fault is None:
-                self._send(200, self._completion(body))
-            else:
-                self._fail(body, fault)
-
-    def log_message(self, *_args: object) -> None:
-        """Say nothing: a test's output is its own."""
+        body = json.loads(self.received())
+        fault, error = self.traffic.note(body, self.token), self._error(body, self.token)
+        if error is not None:
+            self._send(*error)
+        elif fault is None:
+            self._send(200, self._completion(body))
+        else:
+            self._fail(body, fault)
 
     def _error(self, body: Json, key: str) -> tuple[int, Json] | None:
         forms = {f"{self.traffic.root}{path}": form for path, form in _PATHS.items()}
@@ -194,18 +171,14 @@ class _Handler(BaseHTTPRequestHandler):
         return (400, told) if wrong else None
 
     def _fail(self, body: Json, fault: Fault) -> None:
-        wait_until(lambda: self.traffic.n_now > fault.beside)
         if fault.kind == "cut":
-            self._cut()
+            self.cut()
             return
         whole = self._completion(body)
         match fault.kind:
             case "cut_half":
-                self._send(200, whole, at=0.5)
-                self._cut()
-            case "slow":
-                self.traffic.closing.wait(fault.delay_s)
-                self._send(200, whole)
+                self.send(200, json.dumps(whole).encode(), {}, share=0.5)
+                self.cut()
             case "too_late":
                 self._send(200, whole, mark=TOO_LATE)
             case "page":
@@ -227,32 +200,14 @@ class _Handler(BaseHTTPRequestHandler):
         whole = self.traffic.shape(completion(body, self.traffic.say(body)))
         return whole if self.traffic.tells_usage else {**whole, "usage": None}
 
-    def _send(self, status: int, value: Json, *, at: float = 1.0, mark: str | None = None) -> None:
-        self._send_bytes(status, json.dumps(value).encode(), at=at, mark=mark)
+    def _send(self, status: int, value: Json, *, mark: str | None = None) -> None:
+        self._send_bytes(status, json.dumps(value).encode(), mark=mark)
 
     def _send_bytes(
-        self,
-        status: int,
-        body: bytes,
-        *,
-        kind: str = "application/json",
-        at: float = 1.0,
-        mark: str | None = None,
+        self, status: int, body: bytes, *, kind: str = "application/json", mark: str | None = None
     ) -> None:
-        self.send_response(status)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.send_header("retry-after-ms", "1")
-        if mark is not None:
-            self.send_header(mark, "yes")
-        with suppress(ConnectionError):  # the client may have gone first
-            self.end_headers()
-            self.wfile.write(body[: int(len(body) * at)])
-
-    def _cut(self) -> None:
-        self.close_connection = True
-        with suppress(OSError):  # likewise
-            self.connection.shutdown(socket.SHUT_RDWR)
+        marked = {} if mark is None else {mark: "yes"}
+        self.send(status, body, {"content-type": kind, "retry-after-ms": "1", **marked})
 
 
 def _unsupported(body: Json) -> str | None:

@@ -7,14 +7,12 @@ the API tells by the contract of all batch judges.
 from datetime import timedelta
 
 import pytest
-from anthropic import Anthropic, BadRequestError, BaseModel, OverloadedError
+from anthropic import Anthropic, BadRequestError, BaseModel
 from anthropic.types.messages.batch_create_params import Request
 
 from projections.verdicts.queries import VERDICT_SCHEMA
-from tests.providers.anthropic.exchange import Fault, Shares
-from tests.providers.anthropic.process import FakeProcess
 from tests.providers.anthropic.prompt import digest_of
-from tests.providers.anthropic.requests import asking, client_of, requests, results
+from tests.providers.anthropic.requests import asking, requests, results
 from tests.providers.anthropic.server import FakeAnthropic
 
 WRONG: dict[str, dict[str, object]] = {
@@ -114,23 +112,3 @@ def test_a_batch_is_created_polled_read_and_billed_once(
     assert bill.n_paid_by_digest == {digest_of({**each["params"]}): 1 for each in sent}
     used = [each.result.message.usage for each in came if each.result.type == "succeeded"]
     assert bill.total.n_input == sum(usage.input_tokens for usage in used)
-
-
-def test_a_process_serves_and_is_told_what_to_do() -> None:
-    """A client may be killed without the fake, and the bill is read from outside."""
-    wrong = Fault(endpoint="everywhere", kind="cut_after")  # type: ignore[arg-type]  # wrong
-    with FakeProcess("--ends-after-retrievals", "-1") as fake, client_of(fake.url) as client:
-        with pytest.raises(RuntimeError, match="everywhere"):
-            fake.inject(wrong)
-        fake.inject(Fault(endpoint="messages", kind="overloaded"), shares=Shares(expired=1.0))
-        with pytest.raises(OverloadedError):
-            client.messages.create(**asking())
-        fake.clear()
-        batch = client.messages.batches.create(requests=requests(3))
-        is_open = fake.bill(settle=False).n_open_requests == 3
-        fake.end_batches()
-
-        assert is_open
-        assert len(results(client, batch)) == 3
-        assert fake.bill().n_paid_by_custom_id == {"q-0": 1, "q-1": 1, "q-2": 1}
-        assert fake.bill(lines=False).lines == []

@@ -1,6 +1,6 @@
 """Decode and check the replies of Anthropic's API, since the SDK does not validate them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
@@ -54,35 +54,41 @@ class _TokenUsage(msgspec.Struct, frozen=True):
     cache_read_input_tokens: Count | None = None
 
 
-class _JudgeMessage(msgspec.Struct, frozen=True):
+class _Message(msgspec.Struct, frozen=True):
     model: str
     content: tuple[_ContentBlock, ...]
     usage: _TokenUsage
     stop_reason: str | None = None
 
+    @property
+    def texts(self) -> Sequence[str]:
+        """The text blocks; others, such as thinking, are left out."""
+        return [block.text or "" for block in self.content if block.type == "text"]
+
 
 _MESSAGE_TYPE: Final = msgspec.json.Decoder(_MessageType)
-_JUDGE_MESSAGE: Final = msgspec.json.Decoder(_JudgeMessage)
+_MESSAGE: Final = msgspec.json.Decoder(_Message)
 
 
 def answer_of(query_key: Digest, body: bytes) -> Answer:
     """Return the reply in a message, or a `NoReply` if it cannot be decoded."""
-    decode_json(body, _MESSAGE_TYPE)
-    try:
-        return _reply(query_key, decode_json(body, _JUDGE_MESSAGE))
-    except msgspec.ValidationError as error:
-        return undecodable(query_key, error)
+    if isinstance(message := _message_in(query_key, body), NoReply):
+        return message
+    return Reply(
+        query_key=query_key,
+        text="\n".join(message.texts),
+        stop_reason=message.stop_reason or "",
+        model=message.model,
+        usage=_usage(message.usage),
+    )
 
 
 def generated_in(
     response_key: Digest, body: bytes, *, elapsed_s: float | None = None
 ) -> GeneratedText | GenerationFailure | NoReply:
     """Return the answer to a task in a message, with the thinking that it shows."""
-    decode_json(body, _MESSAGE_TYPE)
-    try:
-        message = decode_json(body, _JUDGE_MESSAGE)
-    except msgspec.ValidationError as error:
-        return undecodable(response_key, error)
+    if isinstance(message := _message_in(response_key, body), NoReply):
+        return message
     usage = _usage(message.usage)
     if message.stop_reason == "refusal":
         detail = "the model's safety filter withheld the answer, or part of it"
@@ -90,7 +96,7 @@ def generated_in(
     thoughts = [block.thinking for block in message.content if block.thinking]
     return GeneratedText(
         response_key=response_key,
-        text="".join(block.text or "" for block in message.content if block.type == "text"),
+        text="".join(message.texts),
         finish_reason=_FINISH_REASONS.get(message.stop_reason or "", message.stop_reason),
         n_prompt_tokens=usage.n_prompt,
         n_generated_tokens=usage.n_output,
@@ -99,23 +105,20 @@ def generated_in(
     )
 
 
+def _message_in(key: Digest, body: bytes) -> "_Message | NoReply":
+    """Return a message; what is none raises msgspec.DecodeError."""
+    decode_json(body, _MESSAGE_TYPE)
+    try:
+        return decode_json(body, _MESSAGE)
+    except msgspec.ValidationError as error:
+        return undecodable(key, error)
+
+
 _FINISH_REASONS: Final[Mapping[str, str]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "max_tokens": "length",
 }
-
-
-def _reply(query_key: Digest, message: _JudgeMessage) -> Reply:
-    """Return a message's text blocks; others, such as thinking, are left out."""
-    texts = [block.text or "" for block in message.content if block.type == "text"]
-    return Reply(
-        query_key=query_key,
-        text="\n".join(texts),
-        stop_reason=message.stop_reason or "",
-        model=message.model,
-        usage=_usage(message.usage),
-    )
 
 
 def _usage(used: _TokenUsage) -> Usage:

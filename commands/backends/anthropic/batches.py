@@ -8,8 +8,9 @@ a batch names an address of its results, which is not followed.
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Final, Generic, TypeVar, cast
 from urllib.parse import quote
@@ -27,26 +28,10 @@ from commands.backends.anthropic._replies import (
     page_of,
     state_of,
 )
-from commands.backends.anthropic.requests import RequestForm
-from commands.backends.anthropic.responder import batch_params_of
+from commands.backends.anthropic.requests import RequestForm, batch_params_of
 from commands.backends.remote.bodies import date_in
-from commands.backends.remote.outcomes import (
-    ORDER_REFUSED,
-    broken_off,
-    fate_of,
-    newest_since,
-    not_listing,
-    uncertain,
-)
-from commands.errors import (
-    BatchBusy,
-    BatchGone,
-    BatchRefused,
-    BatchTooLarge,
-    NotAnswering,
-    ProviderError,
-    ResultsLost,
-)
+from commands.backends.remote.outcomes import broken_off, newest_since, uncertain
+from commands.errors import NotAnswering, ProviderError, ResultsLost
 from commands.ports import (
     BatchState,
     GeneratedText,
@@ -92,7 +77,7 @@ class AnthropicBatches(Generic[_Asked, _Read]):
         try:
             return state_of(self._once.create(requests=written).read())
         except anthropic.APIError as error:
-            raise _not_created(error) from api.without_key(error)
+            raise api.failure_of(error).of_order() from None
         except msgspec.DecodeError as error:
             raise uncertain(api.not_the_api(error)) from error
 
@@ -115,24 +100,26 @@ class AnthropicBatches(Generic[_Asked, _Read]):
         try:
             return date_in(ask.list(limit=1).headers)
         except anthropic.APIStatusError as error:
-            if isinstance(why := api.provider_error(error), NotAnswering):
+            why = api.failure_of(error).of_listing()
+            if isinstance(why, NotAnswering):
                 return date_in(error.response.headers)
-            raise not_listing(why) from api.without_key(error)
+            raise why from None
         except anthropic.APIError:
             return None
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return the state of a batch."""
-        with api.translate_errors(), _named(provider_batch_id):
-            return state_of(self._again.retrieve(provider_batch_id).read())
+        ask = partial(self._again.retrieve, provider_batch_id)
+        return api.told(lambda: state_of(ask().read()), provider_batch_id)
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
-        return newest_since(moment, self._page)
 
-    def _page(self, after: str) -> tuple[Sequence[BatchState], bool]:
-        with api.translate_errors():
-            return page_of(self._again.list(limit=_PAGE, after_id=after or anthropic.omit).read())
+        def page_after(name: str) -> tuple[Sequence[BatchState], bool]:
+            ask = partial(self._again.list, limit=_PAGE, after_id=name or anthropic.omit)
+            return api.told(lambda: page_of(ask().read()))
+
+        return newest_since(moment, page_after)
 
     def results(self, provider_batch_id: str) -> Iterator[_Read | NoReply]:
         """Yield the answers in an ended batch's results, as one download has them."""
@@ -141,20 +128,23 @@ class AnthropicBatches(Generic[_Asked, _Read]):
         try:
             with closing(self._download(provider_batch_id)) as response:
                 yield from answers_in(response.iter_bytes(), self._read)
-        except anthropic.NotFoundError as error:
-            raise ResultsLost(provider_batch_id) from api.without_key(error)
+        except anthropic.NotFoundError:
+            raise ResultsLost(provider_batch_id) from None
         except (httpx2.RequestError, zlib.error) as error:
             raise broken_off(provider_batch_id, error) from None
         except anthropic.APIError as error:
-            raise _not_downloaded(error) from api.without_key(error)
+            raise _not_downloaded(error) from None
 
     def cancel(self, provider_batch_id: str) -> BatchState:
         """Cancel the unanswered requests of a batch; an ended batch stays as it is."""
-        with api.translate_errors(), _named(provider_batch_id):
+
+        def ask() -> BatchState:
             try:
                 return state_of(self._again.cancel(provider_batch_id).read())
             except (anthropic.BadRequestError, anthropic.ConflictError):
-                return self.retrieve(provider_batch_id)
+                return state_of(self._again.retrieve(provider_batch_id).read())
+
+        return api.told(ask, provider_batch_id)
 
     def _download(self, provider_batch_id: str) -> anthropic.APIResponse[bytes]:
         """Begin a download of results; the SDK's own would follow whatever address a batch names.
@@ -182,39 +172,9 @@ def entrant_batches(
     return AnthropicBatches(client, batch_params_of, generated_in)
 
 
-@contextmanager
-def _named(provider_batch_id: str) -> Iterator[None]:
-    """Say that the provider has no batch of an id, or that there can be none."""
-    try:
-        yield
-    except anthropic.NotFoundError as error:
-        raise BatchGone(provider_batch_id) from api.without_key(error)
-    except msgspec.DecodeError:
-        raise
-    except (ValueError, httpx2.InvalidURL) as error:  # the SDK's
-        raise BatchGone(provider_batch_id) from error.with_traceback(None)
-
-
 def _not_downloaded(error: anthropic.APIError) -> TourneyError:
-    status = api.status_of(error)
-    if status is not None and status < HTTPStatus.BAD_REQUEST:
-        detail = f"the download of results is redirected (HTTP {status}), which is not followed"
-        return NotAnswering(detail)
-    return api.provider_error(error)
-
-
-def _not_created(error: anthropic.APIError) -> TourneyError:
-    """Return the error of a failed `create`: it tells whether the batch may exist."""
-    detail, status = api.describe_error(error), api.status_of(error)
-    was_sent = status is None or fate_of(status, api.kinds_of(error)) != "refused"
-    if (fatal := api.fatal_error(error)) is not None:
-        fatal.was_sent = was_sent
-        return fatal
-    if not api.may_have_arrived(error):
-        return BatchBusy(detail, was_sent=False)
-    if api.is_busy(error):
-        return BatchBusy(detail, asked_s=api.asked_wait_s(error))
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return BatchTooLarge(detail, was_sent=was_sent)
-    is_refused = status in ORDER_REFUSED
-    return BatchRefused(detail, was_sent=was_sent) if is_refused else uncertain(detail)
+    failure = api.failure_of(error)
+    if failure.status is not None and failure.status < HTTPStatus.BAD_REQUEST:
+        moved = f"is redirected (HTTP {failure.status}), which is not followed"
+        return NotAnswering(f"the download of results {moved}")
+    return failure.of_free_call()

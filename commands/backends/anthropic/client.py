@@ -1,14 +1,12 @@
-"""The SDK's client, its errors as tourney's, and what they tell of a request's fate.
+"""The SDK's client, and what its errors tell of a request's fate.
 
 No message or traceback may show the API key. Libraries below the SDK quote headers in their
-errors, so their frames and causes are removed from each error.
+errors, so no error of ours has one of theirs as its cause.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final, TypeVar
 from weakref import finalize
@@ -24,6 +22,7 @@ from anthropic import (
     APITimeoutError,
     CallNext,
     DefaultHttpxClient,
+    NotFoundError,
     Timeout,
 )
 
@@ -37,8 +36,9 @@ from commands.backends.remote.bodies import (
     was_not_sent,
 )
 from commands.backends.remote.guarded_client import GuardedClient
-from commands.backends.remote.outcomes import failure_of_free_call
+from commands.backends.remote.outcomes import Failure, fate_of
 from commands.errors import (
+    BatchGone,
     ConfigurationError,
     NoCredentials,
     NotAnswering,
@@ -46,7 +46,7 @@ from commands.errors import (
     SpendLimitReached,
 )
 from commands.settings.api_keys import redacted
-from ledger.errors import TourneyError
+from ledger.events.judging import Fate
 
 _KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _ADDRESS_NAME: Final = "ANTHROPIC_BASE_URL"
@@ -119,9 +119,9 @@ def require_reachable() -> None:
         with make_client().with_options(timeout=CONNECT_S) as client:
             client.models.with_raw_response.list(limit=1)
     except APIError as error:
-        fatal = fatal_error(error)
-        if fatal is not None or status_of(error) is None:
-            raise fatal or ProviderError(describe_error(error)) from without_key(error)
+        failure = failure_of(error)
+        if failure.fatal is not None or failure.status is None:
+            raise failure.fatal or ProviderError(failure.detail) from None
 
 
 def with_retries(client: Anthropic) -> Anthropic:
@@ -144,32 +144,33 @@ def _limit_waits(request: APIRequest, call_next: CallNext) -> APIResponse[object
     return response
 
 
-def wants_long_wait(error: APIError) -> bool:
-    """Return whether the provider asks for a longer wait than tourney keeps silently."""
-    return isinstance(error, APIStatusError) and _is_too_long(retry_after_s(error.response.headers))
-
-
 def _is_too_long(asked_s: float | None) -> bool:
     return asked_s is not None and asked_s > _LONGEST_WAIT_S
 
 
-@contextmanager
-def translate_errors() -> Iterator[None]:
-    """Translate the SDK's errors, and replies that cannot be decoded, into tourney's errors.
+def told(ask: Callable[[], _T], provider_batch_id: str | None = None) -> _T:
+    """Return the answer to a call that costs nothing; no frame of an error may show theirs.
 
     Raises:
         NoCredentials: The provider refuses the key.
         SpendLimitReached: The provider's spend limit is reached.
+        BatchGone: It has no batch of this id, or there can be none.
         NotAnswering: The provider cannot be reached, has a fault of its own, or something between
             answers in its place.
         ProviderError: Any other failure.
     """
     try:
-        yield
+        return ask()
     except APIError as error:
-        raise provider_error(error) from without_key(error)
+        if provider_batch_id is not None and isinstance(error, NotFoundError):
+            raise BatchGone(provider_batch_id) from None
+        raise failure_of(error).of_free_call() from None
     except msgspec.DecodeError as error:
         raise NotAnswering(not_the_api(error)) from error
+    except (ValueError, httpx2.InvalidURL):  # the SDK's, of what cannot be an id
+        if provider_batch_id is None:
+            raise
+        raise BatchGone(provider_batch_id) from None
 
 
 def not_the_api(why: msgspec.DecodeError) -> str:
@@ -180,23 +181,25 @@ def not_the_api(why: msgspec.DecodeError) -> str:
     )
 
 
-def provider_error(error: APIError) -> TourneyError:
-    """Return the error for a call that costs nothing."""
-    return fatal_error(error) or failure_of_free_call(describe_error(error), status_of(error))
-
-
-def fatal_error(error: APIError) -> NoCredentials | SpendLimitReached | None:
-    """Return an error if no further request can succeed; else None."""
+def failure_of(error: APIError) -> Failure:
+    """Return what the SDK's error of a call tells."""
     if not isinstance(error, APIStatusError):
-        return None
-    code, status = error.error_code or "", error.status_code
+        fate: Fate = "not sent" if was_not_sent(error.__cause__) else "perhaps billed"
+        cause = type(error.__cause__ or error).__name__
+        cut = f"the connection to {error.request.url.host} failed ({cause})"
+        is_late = isinstance(error, APITimeoutError)
+        return Failure("no answer from the provider in time" if is_late else cut, fate)
+    status, detail = error.status_code, _detail(error)
+    fatal: NoCredentials | SpendLimitReached | None = None
     # the SDK takes this for a RateLimitError, and would retry
-    is_limited = status == HTTPStatus.PAYMENT_REQUIRED or code.endswith("spend_limit_reached")
-    if is_limited or (status == HTTPStatus.BAD_REQUEST and is_out_of_credit(error.api_message)):
-        return SpendLimitReached(describe_error(error))
-    if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        return NoCredentials(f"the provider refuses the key: {describe_error(error)}")
-    return None
+    is_limited = (error.error_code or "").endswith("spend_limit_reached")
+    is_poor = status == HTTPStatus.BAD_REQUEST and is_out_of_credit(error.api_message)
+    if is_limited or is_poor or status == HTTPStatus.PAYMENT_REQUIRED:
+        fatal = SpendLimitReached(detail)
+    elif status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        fatal = NoCredentials(f"the provider refuses the key: {detail}")
+    asked_s = retry_after_s(error.response.headers)
+    return Failure(detail, fate_of(status, [error.type]), status, asked_s, fatal)
 
 
 def is_out_of_credit(message: object) -> bool:
@@ -204,38 +207,17 @@ def is_out_of_credit(message: object) -> bool:
     return _NO_CREDIT.search(str(message)) is not None
 
 
-def describe_error(error: APIError) -> str:
+def _detail(error: APIStatusError) -> str:
     """Describe an error in one line, without keys."""
-    if isinstance(error, APITimeoutError):
-        return "no answer from the provider in time"
-    if not isinstance(error, APIStatusError):
-        cause = type(error.__cause__ or error).__name__
-        return f"the connection to {error.request.url.host} failed ({cause})"
     words = [f"HTTP {error.status_code}", error.type, error.error_code]
     if error.status_code != HTTPStatus.UNAUTHORIZED:  # some servers repeat parts of the key
         words.append(error.api_message)
     line = ": ".join(" ".join(replace_surrogates(str(word)).split()) for word in words if word)
-    line = redacted(line)
-    if wants_long_wait(error):
-        line += f"; it asks to wait {retry_after_s(error.response.headers):g} s"
-    return line if error.request_id is None else f"{line} (request {redacted(error.request_id)})"
+    if _is_too_long(asked_s := retry_after_s(error.response.headers)):
+        line += f"; it asks to wait {asked_s:g} s"
+    return redacted(line if error.request_id is None else f"{line} (request {error.request_id})")
 
 
-def may_have_arrived(error: APIError) -> bool:
-    """Return whether the provider may have received the request."""
-    return not was_not_sent(error.__cause__)
-
-
-def without_key(error: APIError) -> APIError:
-    """Remove the frames and causes from an error, which may show the key."""
-    error.__cause__ = error.__context__ = None
-    return error.with_traceback(None)
-
-
-_LONGEST_HOLD_S: Final = 60.0  # limits refill all the time, and clocks differ
-_LIMITED: Final = ("requests", "input-tokens", "output-tokens", "tokens")
-_OVERLOADED: Final = 529
-_BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, _OVERLOADED})
 _STATUS_OF: Final[Mapping[str, int]] = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -244,36 +226,8 @@ _STATUS_OF: Final[Mapping[str, int]] = {
     "not_found_error": 404,
     "request_too_large": 413,
     "rate_limit_error": 429,
-    "overloaded_error": _OVERLOADED,
+    "overloaded_error": 529,
 }
-
-
-def limit_reset_s(headers: httpx2.Headers, now: datetime) -> float:
-    """Return the seconds until an exhausted rate limit is refilled; 0 if none is exhausted."""
-    resets = (
-        headers.get(f"anthropic-ratelimit-{name}-reset", "")
-        for name in _LIMITED
-        if headers.get(f"anthropic-ratelimit-{name}-remaining") == "0"
-    )
-    return min(max((_seconds_until(each, now) for each in resets), default=0.0), _LONGEST_HOLD_S)
-
-
-def _seconds_until(moment: str, now: datetime) -> float:
-    """Return the seconds until a time; 0 if it cannot be parsed or is past."""
-    try:
-        return max(0.0, (datetime.fromisoformat(moment) - now).total_seconds())
-    except (ValueError, TypeError):
-        return 0.0
-
-
-def is_busy(error: APIError) -> bool:
-    """Return whether the provider takes no requests at present."""
-    return status_of(error) in _BUSY and fatal_error(error) is None
-
-
-def kinds_of(error: APIError) -> tuple[object, ...]:
-    """Return by which word the API's own error says what it is."""
-    return (error.type,) if isinstance(error, APIStatusError) else ()
 
 
 class _ApiError(msgspec.Struct, frozen=True):
@@ -298,13 +252,3 @@ def error_within(body: bytes, answer: httpx2.Response) -> APIStatusError | None:
     response = httpx2.Response(status, headers=answer.headers, request=answer.request)
     told: dict[str, object] = {"error": msgspec.to_builtins(error)}
     return APIStatusError(error.message, response=response, body=told)
-
-
-def asked_wait_s(error: APIError) -> float | None:
-    """Return the wait that the provider asks for, in seconds; None if it asks for none."""
-    return retry_after_s(error.response.headers) if isinstance(error, APIStatusError) else None
-
-
-def status_of(error: APIError) -> int | None:
-    """Return the status of the provider's answer; None: there was none."""
-    return error.status_code if isinstance(error, APIStatusError) else None

@@ -1,8 +1,9 @@
-"""Judge queries as requests to the Messages API, and counting their tokens.
+"""Judge queries and entrants' tasks as requests to the Messages API, and counting their tokens.
 
 Sampling settings are never sent: the API rejects them since its version of 2026-10-21.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, cast, get_args
 
@@ -10,12 +11,14 @@ import msgspec
 from anthropic import Anthropic, types
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
-from commands.backends.anthropic.client import translate_errors, with_retries
+from commands.backends.anthropic.client import told, with_retries
 from commands.backends.remote.bodies import decode_json
+from commands.entrants.chats import prompt_messages
+from commands.ports import GenerationTask
 from commands.settings.schema import CacheTtl, Effort
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Count
-from ledger.identity import Digest
+from ledger.identity import Digest, Json
 from projections.verdicts.queries import JudgeQuery
 
 
@@ -61,15 +64,15 @@ class RequestForm:
 
     def _system(self, query: JudgeQuery) -> types.TextBlockParam:
         block: types.TextBlockParam = {"type": "text", "text": query.system}
-        mark: types.CacheControlEphemeralParam
-        match self.cache:
-            case "off":
-                return block
-            case "5m":
-                mark = {"type": "ephemeral"}
-            case "1h":
-                mark = {"type": "ephemeral", "ttl": "1h"}
-        return {**block, "cache_control": mark}
+        mark = _MARKS[self.cache]
+        return block if mark is None else {**block, "cache_control": mark}
+
+
+_MARKS: Final[Mapping[CacheTtl, types.CacheControlEphemeralParam | None]] = {
+    "off": None,
+    "5m": {"type": "ephemeral"},
+    "1h": {"type": "ephemeral", "ttl": "1h"},
+}
 
 
 def _effort(judge: JudgeSettings, effort: object) -> types.OutputConfigParam:
@@ -79,6 +82,35 @@ def _effort(judge: JudgeSettings, effort: object) -> types.OutputConfigParam:
     if effort == "none":
         return {}
     return {"effort": cast("Literal['low', 'medium', 'high', 'xhigh', 'max']", effort)}
+
+
+def params_of(task: GenerationTask) -> MessageCreateParamsNonStreaming:
+    """Return the parameters of a task's request; the API samples as it likes."""
+    entrant, options = task.entrant, task.options
+    prompt = entrant.chosen.around(task.prompt_text)
+    messages = task.messages or prompt_messages(entrant.chosen.system, prompt)
+    told = [{"role": role, "content": text} for role, text in messages if role != "system"]
+    params: dict[str, object] = {
+        "model": entrant.weights,
+        "max_tokens": entrant.max_new_tokens,
+        "messages": told,
+    }
+    if system := [{"type": "text", "text": text} for role, text in messages if role == "system"]:
+        params["system"] = system
+    if options.stop:
+        params["stop_sequences"] = [*options.stop]
+    return cast("MessageCreateParamsNonStreaming", params)
+
+
+def batch_params_of(task: GenerationTask) -> Mapping[str, object]:
+    """Return the parameters of a task's request in a batch, with its further keys."""
+    return {**params_of(task), **(further_of(task) or {})}
+
+
+def further_of(task: GenerationTask) -> Mapping[str, Json] | None:
+    """Return the further keys of a task's request."""
+    written = task.entrant.chosen.extra_body
+    return json.loads(written) if written else None
 
 
 class _TokenCount(msgspec.Struct, frozen=True):
@@ -97,8 +129,7 @@ class AnthropicTokens:
 
     def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
         """Return the input tokens of queries, by query key."""
-        with translate_errors():
-            return {query.query_key: self._n_tokens(query) for query in queries}
+        return told(lambda: {query.query_key: self._n_tokens(query) for query in queries})
 
     def _n_tokens(self, query: JudgeQuery) -> int:
         body = self._messages.count_tokens(**self._form.counted(query)).read()

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
 
 from commands.backends.endpoint._replies import reply_of
-from commands.backends.endpoint.requests import remedy_of
+from commands.backends.endpoint.refused_parameters import remedy_of
 from commands.backends.endpoint.server import is_out_of_credit
 from commands.backends.remote.bodies import count_in, decode_json, text_of, time_of
 from commands.backends.remote.outcomes import REJECTED, undecodable
@@ -19,13 +19,7 @@ from ledger.identity import Digest
 from projections.verdicts.queries import queries_digest
 
 _LIFE: Final = timedelta(hours=24)
-_OF_ALL: Final = frozenset(
-    {
-        HTTPStatus.UNAUTHORIZED,
-        HTTPStatus.FORBIDDEN,
-        HTTPStatus.NOT_FOUND,
-    }
-)
+_OF_ALL: Final = frozenset({401, 403, 404})
 _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 _DIGEST: Final = "tourney_queries"
 _SIZE: Final = "tourney_n_queries"
@@ -80,11 +74,6 @@ class ServerBatch(msgspec.Struct, frozen=True):
         return self.status == "completed"
 
     @property
-    def requests_file(self) -> str | None:
-        """The id of the file of its requests."""
-        return text_of(self.input_file_id)
-
-    @property
     def result_files(self) -> Mapping[str, int]:
         """The ids of the files of results, each with the least number of its lines.
 
@@ -108,23 +97,20 @@ class ServerBatch(msgspec.Struct, frozen=True):
         """Its state; the server counts the queries only once it has read them all."""
         created_at = time_of(self.created_at) or datetime.now(UTC)  # it has no time: may be new
         n_completed, n_failed, n_total = self._counts if self.has_ended else (0, 0, 0)
-        n_queries = self._counts[2]
         n_left = max(0, n_total - n_completed - n_failed)
-        is_canceled, is_failed = self.status == "cancelled", self.status == "failed"
-        is_expired = self.status == "expired"
         return BatchState(
             provider_batch_id=self.id,
             created_at=created_at,
             expires_at=time_of(self.expires_at) or created_at + _LIFE,
             has_ended=self.has_ended,
-            n_queries=n_queries,
+            n_queries=self._counts[2],
             n_succeeded=n_completed,
-            n_errored=n_failed + (n_left if is_failed else 0),
-            n_canceled=n_left if is_canceled else 0,
-            n_expired=n_left if is_expired else 0,
+            n_errored=n_failed + n_left * (self.status == "failed"),
+            n_canceled=n_left * (self.status == "cancelled"),
+            n_expired=n_left * (self.status == "expired"),
             n_results=self._n_results,
             queries_digest=Digest(digest) if (digest := self._metadata(_DIGEST)) else None,
-            failure=self._why if is_failed else None,
+            failure=self._why if self.status == "failed" else None,
         )
 
     @property
@@ -163,15 +149,11 @@ class ServerBatch(msgspec.Struct, frozen=True):
 
     def unanswered(self, query_key: Digest) -> NoReply:
         """Return why a query of an ended batch has no line in the files of results."""
-        match self.status:
-            case "failed":
-                return NoReply(query_key, "errored", f"the batch was found invalid: {self._why}")
-            case "cancelled":
-                why = "the batch was canceled before this query's turn"
-                return NoReply(query_key, "canceled", why)
-            case _:
-                why = "the batch expired before this query's turn"
-                return NoReply(query_key, "expired", why)
+        if self.status == "failed":
+            return NoReply(query_key, "errored", f"the batch was found invalid: {self._why}")
+        if self.status == "cancelled":
+            return NoReply(query_key, "canceled", "the batch was canceled before this query's turn")
+        return NoReply(query_key, "expired", "the batch expired before this query's turn")
 
 
 class BatchPage(msgspec.Struct, frozen=True):
@@ -235,7 +217,7 @@ def answer_in(line: bytes, refused_in: RefusedIn) -> Answer | None:
     try:
         response = _RESPONSE.decode(told.response)
         if response is None:
-            return _not_asked(query_key, _fault_in(told.error))
+            return _not_asked(query_key, told.error)
         if response.status_code == HTTPStatus.OK:
             return reply_of(query_key, bytes(response.body))
         return _failed(query_key, response, refused_in)
@@ -243,20 +225,17 @@ def answer_in(line: bytes, refused_in: RefusedIn) -> Answer | None:
         return undecodable(query_key, error)
 
 
-def _fault_in(error: msgspec.Raw) -> _Fault:
-    """Return a fault, told as an object or a text."""
-    fault = _FAULT.decode(error)
-    return fault if isinstance(fault, _Fault) else _Fault(message=fault)
+def _not_asked(query_key: Digest, error: msgspec.Raw) -> NoReply:
+    """Return why a query was not asked, told as an object or a text."""
+    told = _FAULT.decode(error)
+    fault = told if isinstance(told, _Fault) else _Fault(message=told)
+    return NoReply(query_key, _NOT_ASKED.get(fault.code, "errored"), fault.detail)
 
 
-def _not_asked(query_key: Digest, fault: _Fault) -> NoReply:
-    match fault.code:
-        case "batch_expired":
-            return NoReply(query_key, "expired", fault.detail)
-        case "batch_cancelled":
-            return NoReply(query_key, "canceled", fault.detail)
-        case _:
-            return NoReply(query_key, "errored", fault.detail)
+_NOT_ASKED: Final[Mapping[object, Literal["expired", "canceled"]]] = {
+    "batch_expired": "expired",
+    "batch_cancelled": "canceled",
+}
 
 
 def _failed(query_key: Digest, response: _Response, refused_in: RefusedIn) -> NoReply:

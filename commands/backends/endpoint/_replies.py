@@ -35,26 +35,6 @@ class _CompletionUsage(msgspec.Struct, frozen=True):
     prompt_tokens_details: _PromptTokenDetails | None = None
     prompt_cache_hit_tokens: Count | None = None  # as DeepSeek says it
 
-    @property
-    def n_output(self) -> int:
-        """The tokens billed as output; Google counts thinking in the total alone."""
-        n_others = (self.total_tokens or 0.0) - self.prompt_tokens
-        return ceil(max(self.completion_tokens, n_others))
-
-    @property
-    def n_cached(self) -> int:
-        """The prompt's tokens that were read from the server's cache."""
-        details = self.prompt_tokens_details
-        n_reported = (details.cached_tokens if details else None) or self.prompt_cache_hit_tokens
-        return min(n_reported or 0, ceil(self.prompt_tokens))
-
-    @property
-    def n_written(self) -> int:
-        """The prompt's tokens that were written to the server's cache, for a surcharge."""
-        details = self.prompt_tokens_details
-        n_reported = (details.cache_write_tokens if details else None) or 0
-        return min(n_reported, ceil(self.prompt_tokens) - self.n_cached)
-
 
 _USAGE: Final[msgspec.json.Decoder[_CompletionUsage | None]] = msgspec.json.Decoder(
     _CompletionUsage | None
@@ -72,11 +52,16 @@ def _usage(told: msgspec.Raw) -> Usage | None:
         return None
     if usage is None:
         return None
+    details = usage.prompt_tokens_details or _PromptTokenDetails()
+    n_prompt = ceil(usage.prompt_tokens)
+    n_read = min(details.cached_tokens or usage.prompt_cache_hit_tokens or 0, n_prompt)
+    n_written = min(details.cache_write_tokens or 0, n_prompt - n_read)
+    n_others = (usage.total_tokens or 0.0) - usage.prompt_tokens  # Google's thinking is here alone
     return Usage(
-        n_input=ceil(usage.prompt_tokens) - usage.n_cached - usage.n_written,
-        n_output=usage.n_output,
-        n_cache_write_5m=usage.n_written,
-        n_cache_read=usage.n_cached,
+        n_input=n_prompt - n_read - n_written,
+        n_output=ceil(max(usage.completion_tokens, n_others)),
+        n_cache_write_5m=n_written,
+        n_cache_read=n_read,
     )
 
 
@@ -98,11 +83,11 @@ class _ChatMessage(msgspec.Struct, frozen=True):
         return self.reasoning_content or self.reasoning or None
 
     @property
-    def text(self) -> str:
-        """What the model says to the user; its reasoning, wherever it stands, is left out."""
-        if isinstance(self.content, tuple):
-            return "".join(part.text or "" for part in self.content if part.type == "text")
-        return self.content or ""
+    def said(self) -> str:
+        """What it says, or why it says nothing; reasoning, wherever it stands, is left out."""
+        parts = self.content if isinstance(self.content, tuple) else (_Part(text=self.content),)
+        said = "".join(part.text or "" for part in parts if part.type == "text")
+        return said or self.refused
 
     @property
     def refused(self) -> str:
@@ -117,13 +102,6 @@ class _Choice(msgspec.Struct, frozen=True):
     text: str | msgspec.UnsetType | None = msgspec.UNSET  # of a plain completion
     error: object = None  # in place of the rest of an answer
 
-    @property
-    def generated(self) -> str:
-        """The generated text, of a chat or a plain completion."""
-        if self.message is None:
-            return self.text or ""
-        return self.message.text or self.message.refused
-
 
 class _Completion(msgspec.Struct, frozen=True):
     choices: Annotated[tuple[_Choice, ...], msgspec.Meta(min_length=1)]
@@ -131,8 +109,8 @@ class _Completion(msgspec.Struct, frozen=True):
     usage: msgspec.Raw = msgspec.Raw(b"null")
 
     @property
-    def choice(self) -> _Choice:
-        """The only choice that was asked for.
+    def message(self) -> _ChatMessage:
+        """The only answer that was asked for, of a chat or a plain completion.
 
         Raises:
             msgspec.ValidationError: It is an error, or holds no text of either kind.
@@ -142,7 +120,7 @@ class _Completion(msgspec.Struct, frozen=True):
             raise msgspec.ValidationError("the choice is an error")
         if choice.message is None and choice.text is msgspec.UNSET:
             raise msgspec.ValidationError("Object missing required field `message`")
-        return choice
+        return choice.message or _ChatMessage(choice.text or None)
 
 
 _COMPLETION: Final = msgspec.json.Decoder(_Completion)
@@ -151,13 +129,13 @@ _COMPLETION: Final = msgspec.json.Decoder(_Completion)
 def reply_of(query_key: Digest, body: bytes) -> Reply:
     """Return the reply to a judge query, from a chat completion."""
     completion = decode_json(body, _COMPLETION)
-    choice = completion.choice
-    finish_reason = choice.finish_reason or ""
-    refused = "" if choice.message is None else choice.message.refused
+    message, finish_reason = completion.message, completion.choices[0].finish_reason or ""
     return Reply(
         query_key=query_key,
-        text=choice.generated,
-        stop_reason="refusal" if refused else _STOP_REASONS.get(finish_reason, finish_reason),
+        text=message.said,
+        stop_reason="refusal"
+        if message.refused
+        else _STOP_REASONS.get(finish_reason, finish_reason),
         model=completion.model or "",
         usage=_usage(completion.usage),
     )
@@ -171,8 +149,8 @@ def text_of(
     Why it ended is kept as the server says it; one that was aborted is no answer.
     """
     completion = decode_json(body, _COMPLETION)
-    choice, usage = completion.choice, _usage(completion.usage)
-    match choice.finish_reason:
+    message, usage = completion.message, _usage(completion.usage)
+    match completion.choices[0].finish_reason:
         case "content_filter":
             detail = "the server's content filter withheld the answer, or part of it"
             return GenerationFailure(response_key, "refused", detail, usage)
@@ -180,7 +158,7 @@ def text_of(
             detail = f"the server ended the answer: finish reason {reason!r}"
             return NoReply(response_key, "errored", detail, "perhaps billed")
         case finish_reason:
-            text = choice.generated  # TGI leaves in it what ended it
+            text = message.said  # TGI leaves in it what ended it
             return GeneratedText(
                 response_key=response_key,
                 text=_before(stop, text) if finish_reason == "stop_sequence" else text,
@@ -188,7 +166,7 @@ def text_of(
                 n_prompt_tokens=None if usage is None else usage.n_prompt,
                 n_generated_tokens=None if usage is None else usage.n_output,
                 elapsed_s=elapsed_s,
-                reasoning=choice.message.thought if choice.message else None,
+                reasoning=message.thought,
             )
 
 

@@ -6,9 +6,8 @@ There is no standard for it. All list their models; vLLM says its version at /ve
 """
 
 import logging
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Annotated, Final, TypeVar
 
 import httpx2
@@ -17,6 +16,7 @@ import openai
 
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.bodies import CONNECT_S, decode_json, first_line
+from commands.errors import NoCredentials
 from ledger.events.requests import ServerFacts
 from ledger.identity import digest_of_bytes
 
@@ -57,42 +57,28 @@ _CARDS: Final = msgspec.json.Decoder(_Cards)
 _ABOUT: Final = msgspec.json.Decoder(_About)
 
 
-@dataclass(frozen=True)
-class AboutServer:
-    """What a server says of itself."""
-
-    _cards: Mapping[str, _Card]
-    _pages: tuple[_About, ...]  # of _PATHS
-
-    def facts(self, model: str) -> ServerFacts | None:
-        """Return what is worth recording of the server and a model by that name; None: nothing."""
-        version, server_info, info, tokenizer = self._pages
-        card, adapter = _cards_of(model, self._cards)
-        template = tokenizer.chat_template
-        facts = ServerFacts(
-            name=info.router or (card.owned_by if card.owned_by in _NAMES else None),
-            version=version.version or server_info.version or info.version,
-            weights=server_info.model_path or info.model_id or card.root,
-            revision=server_info.revision or info.model_sha,
-            adapter=adapter,
-            template=None if template is None else digest_of_bytes(template.encode()),
-            is_deterministic=server_info.enable_deterministic_inference,
-        )
-        return None if facts == ServerFacts() else facts
-
-
-def ask_about(server: Endpoint, client: openai.OpenAI) -> AboutServer:
-    """Return what a server says of itself, all at once: it may be far away."""
+def facts_of(model: str, server: Endpoint, client: openai.OpenAI) -> ServerFacts | None:
+    """Return what is worth recording of a server and a model by that name; None: nothing."""
     root = server.base_url.rstrip("/").removesuffix("/v1")
-    with ThreadPoolExecutor() as threads:
-        listed = threads.submit(_asked, client, "/models", _CARDS)
-        pages = threads.map(lambda path: _asked(client, root + path, _ABOUT) or _About(), _PATHS)
-        try:
-            models = listed.result() or _Cards(())
-            return AboutServer({card.id: card for card in models.data}, tuple(pages))
-        except openai.APIConnectionError as error:
-            _log.debug("%s says nothing of itself: %s", server.base_url, first_line(error))
-            return AboutServer({}, (_About(),) * len(_PATHS))
+    try:
+        listed = _asked(client, "/models", _CARDS) or _Cards(())
+        pages = [_asked(client, root + path, _ABOUT) or _About() for path in _PATHS]
+    except openai.APIConnectionError as error:
+        _log.debug("%s says nothing of itself: %s", server.base_url, first_line(error))
+        return None
+    version, server_info, info, tokenizer = pages
+    card, adapter = _cards_of(model, {each.id: each for each in listed.data})
+    template = tokenizer.chat_template
+    facts = ServerFacts(
+        name=info.router or (card.owned_by if card.owned_by in _NAMES else None),
+        version=version.version or server_info.version or info.version,
+        weights=server_info.model_path or info.model_id or card.root,
+        revision=server_info.revision or info.model_sha,
+        adapter=adapter,
+        template=None if template is None else digest_of_bytes(template.encode()),
+        is_deterministic=server_info.enable_deterministic_inference,
+    )
+    return None if facts == ServerFacts() else facts
 
 
 def _cards_of(model: str, cards: Mapping[str, _Card]) -> tuple[_Card, str | None]:
@@ -110,8 +96,40 @@ def _asked(
     client: openai.OpenAI, path: str, decoder: msgspec.json.Decoder[_Answer]
 ) -> _Answer | None:
     """Return what a path says; None: the server has no such path, or says something else."""
-    try:
-        answer = client.get(path, cast_to=httpx2.Response, options={"timeout": CONNECT_S})
+    with suppress(openai.APIStatusError):
+        return _told(client, path, decoder)
+    return None
+
+
+def _told(
+    client: openai.OpenAI, path: str, decoder: msgspec.json.Decoder[_Answer]
+) -> _Answer | None:
+    answer = client.get(path, cast_to=httpx2.Response, options={"timeout": CONNECT_S})
+    with suppress(msgspec.DecodeError):
         return decode_json(answer.content, decoder)
-    except (openai.APIStatusError, msgspec.DecodeError):
+    return None
+
+
+def doubt(server: Endpoint, models: Iterable[str]) -> str | None:
+    """Return which models a server does not list, asking it free of charge.
+
+    Raises:
+        NoCredentials: The server needs a key, or refuses it.
+        ProviderError: The server cannot be reached.
+    """
+    try:
+        with server.client() as client:
+            listed = _told(client, "/models", _CARDS)
+    except openai.APIConnectionError as error:
+        raise server.unreachable(error) from None
+    except openai.APIStatusError as error:
+        fatal = server.failure_of(error).fatal
+        if isinstance(fatal, NoCredentials):
+            raise fatal from None  # the error quotes the key
         return None
+    if listed is None:
+        return None
+    names = {each.id.removeprefix("models/") for each in listed.data}  # as Google's server has them
+    # SGLang lists an adapter by its own name, and is asked for it as "model:adapter".
+    missing = [each for each in models if names.isdisjoint((each, each.rpartition(":")[2]))]
+    return f"{server.base_url} does not list {', '.join(missing)}" if missing else None

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from http import HTTPStatus
 from typing import Final, TypeVar
 from weakref import finalize
 
@@ -18,40 +17,26 @@ import msgspec
 import openai
 
 from commands.backends.endpoint import _batch_replies as replies
-from commands.backends.endpoint.refused_parameters import LearntParameters, Parameters, adapted
-from commands.backends.endpoint.requests import PATH, ChatForm, is_told
-from commands.backends.endpoint.server import Endpoint, kinds_of
+from commands.backends.endpoint.refused_parameters import (
+    LearntParameters,
+    Parameters,
+    adapted,
+    is_told,
+)
+from commands.backends.endpoint.requests import PATH, ChatForm
+from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.bodies import (
     CONNECT_S,
     FREE_CALL_S,
     date_in,
     decode_json,
-    first_line,
     inflated,
     lines_in,
-    retry_after_s,
-    was_not_sent,
+    text_of,
 )
-from commands.backends.remote.outcomes import (
-    ORDER_REFUSED,
-    broken_off,
-    failure_of_free_call,
-    fate_of,
-    newest_since,
-    not_listing,
-    uncertain,
-)
-from commands.errors import (
-    BatchBusy,
-    BatchGone,
-    BatchRefused,
-    BatchTooLarge,
-    NotAnswering,
-    ProviderError,
-    ResultsLost,
-)
+from commands.backends.remote.outcomes import broken_off, newest_since, uncertain
+from commands.errors import BatchGone, NotAnswering, ProviderError, ResultsLost
 from commands.ports import Answer, BatchState, Reply
-from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings
 from ledger.events.requests import ParameterRefused
 from ledger.identity import Digest, Json, canonical_json
@@ -62,7 +47,6 @@ _Told = TypeVar("_Told")
 _ENDPOINT: Final = f"/v1{PATH}"  # OpenAI's name for the kind of request, wherever the server is
 _PAGE: Final = 100
 _RETRIES: Final = 5  # of calls that cost nothing
-_BUSY: Final = frozenset({429, 529})
 _NO_ID: Final = (ValueError, httpx2.InvalidURL)  # the SDK's errors for what cannot be an id
 
 
@@ -70,11 +54,7 @@ class OpenAIBatches:
     """Sends each batch at most once, and reads its results line by line."""
 
     def __init__(
-        self,
-        judge: JudgeSettings,
-        server: Endpoint,
-        *,
-        refused: Sequence[ParameterRefused] = (),
+        self, judge: JudgeSettings, server: Endpoint, *, refused: Sequence[ParameterRefused] = ()
     ) -> None:
         """Take the judge, its server, and what servers were found not to take."""
         self._form, self._server = ChatForm(judge), server
@@ -83,10 +63,9 @@ class OpenAIBatches:
         self._suspected: dict[Digest, Parameters] = {}
         # by batch what its queries went without, if this process sent it
         self._went_without: dict[str, Mapping[Digest, Parameters]] = {}
-        client = server.client()
-        finalize(self, client.close)
-        self._once = client.with_options(max_retries=0)
-        self._uploads = client.with_options(max_retries=_RETRIES)
+        self._once = server.client()
+        finalize(self, self._once.close)
+        self._uploads = self._once.with_options(max_retries=_RETRIES)
         timeout = openai.Timeout(FREE_CALL_S, connect=CONNECT_S)
         self._again = self._uploads.with_options(timeout=timeout)
 
@@ -103,15 +82,39 @@ class OpenAIBatches:
             ).content
             state = decode_json(body, replies.SERVER_BATCH).state
         except openai.APIError as error:
-            raise self._not_created(error) from None
+            raise self._server.failure_of(error).of_order() from None
         except msgspec.DecodeError as error:
-            raise uncertain(self._server.not_the_api(first_line(error)).why) from error
+            raise uncertain(self._server.not_the_api(error).why) from error
         self._went_without[state.provider_batch_id] = without
         return state
+
+    def _upload(self, content: bytes) -> str:
+        """Upload the file of requests; return its id."""
+        files = self._uploads.files.with_raw_response
+        try:
+            told = files.create(file=("queries.jsonl", content), purpose="batch").content
+            return decode_json(told, replies.SERVER_FILE).id
+        except openai.APIError as error:
+            raise self._server.failure_of(error).of_refusal(was_sent=False) from None
+        except msgspec.DecodeError as error:
+            raise self._server.not_the_api(error) from error
 
     def n_bytes(self, query: JudgeQuery) -> int:
         """Return the bytes that a query adds to a batch's file."""
         return len(self._line(query))
+
+    def _line(self, query: JudgeQuery) -> bytes:
+        """Return the line of the file that asks a query; its custom_id is the query key."""
+        line: Json = {
+            "custom_id": query.query_key,
+            "method": "POST",
+            "url": _ENDPOINT,
+            "body": adapted(self._form.body(query), self._without(query)),
+        }
+        return canonical_json(line) + b"\n"
+
+    def _without(self, query: JudgeQuery) -> Parameters:
+        return {**self._suspected.get(query.query_key, {}), **self._learnt.without}
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return the state of a batch."""
@@ -120,6 +123,20 @@ class OpenAIBatches:
             return batch.state
         has_results = all(map(self._has, batch.result_files))
         return replace(batch.state, has_results=has_results)
+
+    def _batch(self, name: str) -> replies.ServerBatch:
+        batches = self._again.batches.with_raw_response
+        return self._told(lambda: batches.retrieve(name).content, replies.SERVER_BATCH, name)
+
+    def _has(self, file_id: str) -> bool:
+        """Return whether the server still keeps a file."""
+        try:
+            self._again.files.with_raw_response.retrieve(file_id)
+        except (openai.NotFoundError, *_NO_ID):
+            return False
+        except openai.APIError as error:
+            raise self._server.failure_of(error).of_free_call() from None
+        return True
 
     def now(self) -> datetime | None:
         """Return the time by the server's clock, also of a busy one; None if it does not tell it.
@@ -131,15 +148,37 @@ class OpenAIBatches:
         try:
             return date_in(ask.list(limit=1).headers)
         except openai.APIStatusError as error:
-            if isinstance(why := self._provider_error(error), NotAnswering):
+            why = self._server.failure_of(error).of_listing()
+            if isinstance(why, NotAnswering):
                 return date_in(error.response.headers)
-            raise not_listing(why) from None
+            raise why from None
         except openai.APIError:
             return None
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
-        return newest_since(moment, self._page)
+        batches = self._again.batches.with_raw_response
+
+        def page_after(name: str) -> tuple[Sequence[BatchState], bool]:
+            after = name or openai.omit
+            page = self._told(
+                lambda: batches.list(limit=_PAGE, after=after).content, replies.BATCH_PAGE
+            )
+            return [batch.state for batch in page.data], page.has_more and bool(page.data)
+
+        return newest_since(moment, page_after)
+
+    def cancel(self, provider_batch_id: str) -> BatchState:
+        """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
+        batches = self._again.batches.with_raw_response
+
+        def ask() -> bytes:
+            try:
+                return batches.cancel(provider_batch_id).content
+            except (openai.BadRequestError, openai.ConflictError):
+                return batches.retrieve(provider_batch_id).content
+
+        return self._told(ask, replies.SERVER_BATCH, provider_batch_id).state
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
         """Yield the answers in an ended batch's files, as one download has them."""
@@ -161,42 +200,6 @@ class OpenAIBatches:
             is_whole = is_whole and batch.is_whole(len(told) - n_before, n_least, n_odd)
         if is_whole and not batch.is_complete:
             yield from self._unanswered(batch, told)
-
-    def cancel(self, provider_batch_id: str) -> BatchState:
-        """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
-        batches = self._again.batches.with_raw_response
-
-        def ask() -> bytes:
-            try:
-                return batches.cancel(provider_batch_id).content
-            except (openai.BadRequestError, openai.ConflictError):
-                return batches.retrieve(provider_batch_id).content
-
-        return self._told(ask, replies.SERVER_BATCH, provider_batch_id).state
-
-    def _without(self, query: JudgeQuery) -> Parameters:
-        return {**self._suspected.get(query.query_key, {}), **self._learnt.without}
-
-    def _line(self, query: JudgeQuery) -> bytes:
-        """Return the line of the file that asks a query; its custom_id is the query key."""
-        line: Json = {
-            "custom_id": query.query_key,
-            "method": "POST",
-            "url": _ENDPOINT,
-            "body": adapted(self._form.body(query), self._without(query)),
-        }
-        return canonical_json(line) + b"\n"
-
-    def _upload(self, content: bytes) -> str:
-        """Upload the file of requests; return its id."""
-        files = self._uploads.files.with_raw_response
-        try:
-            told = files.create(file=("queries.jsonl", content), purpose="batch").content
-            return decode_json(told, replies.SERVER_FILE).id
-        except openai.APIError as error:
-            raise self._refused(error, was_sent=False) from None
-        except msgspec.DecodeError as error:
-            raise self._server.not_the_api(first_line(error)) from error
 
     def _refused_in(
         self,
@@ -227,62 +230,14 @@ class OpenAIBatches:
         self._learnt.believe(without)
         return replace(answer, refused=self._learnt.news())
 
-    def _not_created(self, error: openai.APIError) -> TourneyError:
-        """Return the error of a failed order: it tells whether the batch may exist."""
-        detail = self._server.describe(error)
-        if was_not_sent(error.__cause__):
-            return BatchBusy(detail, was_sent=False)
-        if not isinstance(error, openai.APIStatusError):
-            return uncertain(detail)
-        was_sent = fate_of(error.status_code, kinds_of(error)) != "refused"
-        is_fatal = self._server.fatal_error(error) is not None
-        if error.status_code in _BUSY and not is_fatal:
-            return BatchBusy(detail, asked_s=retry_after_s(error.response.headers))
-        is_refused = is_fatal or error.status_code in ORDER_REFUSED
-        return self._refused(error, was_sent=was_sent) if is_refused else uncertain(detail)
-
-    def _refused(self, error: openai.APIError, *, was_sent: bool) -> TourneyError:
-        """Return the error for a batch that the server says it did not take."""
-        detail = self._server.describe(error)
-        if (
-            isinstance(error, openai.APIStatusError)
-            and error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-        ):
-            return BatchTooLarge(detail, was_sent=was_sent)
-        if (fatal := self._server.fatal_error(error)) is not None:
-            fatal.was_sent = was_sent
-            return fatal
-        return BatchRefused(detail, was_sent=was_sent)
-
-    def _page(self, after: str) -> tuple[Sequence[BatchState], bool]:
-        batches = self._again.batches.with_raw_response
-        ask = lambda: batches.list(limit=_PAGE, after=after or openai.omit).content  # noqa: E731  # one call
-        page = self._told(ask, replies.BATCH_PAGE)
-        return [batch.state for batch in page.data], page.has_more and bool(page.data)
-
-    def _batch(self, provider_batch_id: str) -> replies.ServerBatch:
-        batches = self._again.batches.with_raw_response
-        ask = lambda: batches.retrieve(provider_batch_id).content  # noqa: E731  # one call
-        return self._told(ask, replies.SERVER_BATCH, provider_batch_id)
-
-    def _has(self, file_id: str) -> bool:
-        """Return whether the server still keeps a file."""
-        try:
-            self._again.files.with_raw_response.retrieve(file_id)
-        except (openai.NotFoundError, *_NO_ID):
-            return False
-        except openai.APIError as error:
-            raise self._provider_error(error) from None
-        return True
-
     def _unanswered(self, batch: replies.ServerBatch, told: set[Digest]) -> Iterator[Answer]:
         """Yield why the other queries of a batch that broke off have no answer.
 
         Only the file of requests names them.
         """
-        if batch.requests_file is None:
+        if (requests_file := text_of(batch.input_file_id)) is None:
             raise ResultsLost(batch.id)
-        for key in map(replies.query_key_in, self._lines(batch, batch.requests_file)):
+        for key in map(replies.query_key_in, self._lines(batch, requests_file)):
             if key is not None and key not in told:
                 yield batch.unanswered(key)
 
@@ -301,7 +256,7 @@ class OpenAIBatches:
         except (httpx2.RequestError, zlib.error) as error:
             raise broken_off(batch.id, error) from None
         except openai.APIError as error:
-            raise self._provider_error(error) from None
+            raise self._server.failure_of(error).of_free_call() from None
 
     def _told(
         self,
@@ -319,18 +274,11 @@ class OpenAIBatches:
         """
         try:
             return decode_json(ask(), decoder)
-        except openai.NotFoundError as error:
-            if provider_batch_id is not None:
-                raise BatchGone(provider_batch_id) from None
-            raise self._provider_error(error) from None
         except openai.APIError as error:
-            raise self._provider_error(error) from None
+            if provider_batch_id is not None and isinstance(error, openai.NotFoundError):
+                raise BatchGone(provider_batch_id) from None
+            raise self._server.failure_of(error).of_free_call() from None
         except msgspec.DecodeError as error:
-            raise NotAnswering(self._server.not_the_api(first_line(error)).why) from error
+            raise NotAnswering(self._server.not_the_api(error).why) from error
         except _NO_ID:
             raise BatchGone(provider_batch_id or "") from None
-
-    def _provider_error(self, error: openai.APIError) -> TourneyError:
-        status = error.status_code if isinstance(error, openai.APIStatusError) else None
-        fatal = self._server.fatal_error(error)
-        return fatal or failure_of_free_call(self._server.describe(error), status)

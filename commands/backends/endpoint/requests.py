@@ -1,10 +1,13 @@
-"""Judge queries as requests to chat completions, asked one by one or in batches."""
+"""Judge queries, asked one by one or in batches, and entrants' tasks as requests."""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Final
 
+from commands.entrants.chats import as_json, prompt_messages
+from commands.ports import GenerationOptions, GenerationTask
+from ledger.events.conversations import Messages
+from ledger.events.options import EntrantOptions
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.verdicts.queries import JudgeQuery, PairQuery
@@ -49,60 +52,42 @@ class ChatForm:
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-_REMEDIES: Final[Mapping[str, str]] = {
-    "reasoning_effort": "change or remove reasoning_effort",
-    "response_format": 'set protocol = "line"',
-    **dict.fromkeys(
-        ("max_tokens", "max_completion_tokens", "temperature"), "choose another model or server"
-    ),
-}
-INSTEAD: Final[Mapping[str, str | None]] = {
-    "max_tokens": "max_completion_tokens",
-    "max_completion_tokens": "max_tokens",
-    "temperature": None,
-    "reasoning_effort": None,
-    "seed": None,
-}
-"""What a request can do without, or says by another name: all that is learnt from a rejection."""
+def body_of(task: GenerationTask) -> Mapping[str, Json]:
+    """Return the JSON of a task, as a chat or as plain text.
 
-_UNTOLD: Final = frozenset({"", "None", "null"})  # LiteLLM says "None"
-_OF_VALUE: Final = re.compile(r"unsupported value|invalid value", re.IGNORECASE)
-_UNSUPPORTED: Final = re.compile(
-    r"unsupported|not support|unrecogni[sz]ed|unknown|extra inputs|not permitted", re.IGNORECASE
-)
-
-
-def can_do_without(name: object, message: str) -> bool:
-    """Say whether a request can do without a parameter that a rejection names, or rename it.
-
-    A misspelt effort is no such: without it, another judge would answer.
+    Options that greedy decoding ignores are left out.
     """
-    is_misspelt = name == "reasoning_effort" and _OF_VALUE.search(message) is not None
-    return name in INSTEAD and not is_misspelt
+    entrant, options = task.entrant, task.options
+    body: dict[str, Json] = {
+        "model": entrant.weights,
+        "max_tokens": entrant.max_new_tokens,
+        "temperature": entrant.temperature or 0.0,
+    }
+    prompt = entrant.chosen.around(task.prompt_text)
+    messages = task.messages or prompt_messages(entrant.chosen.system, prompt)
+    body |= _chat(entrant.chosen, messages) if options.is_chat else {"prompt": prompt}
+    if entrant.temperature is not None:
+        body |= {"seed": task.seed, **_sampling(options)}
+    if options.repetition_penalty != 1:
+        body["repetition_penalty"] = options.repetition_penalty
+    if options.stop:
+        body["stop"] = options.stop
+    body |= json.loads(entrant.chosen.extra_body or "{}")
+    return body
 
 
-def remedy_of(message: str, told: object = None) -> str | None:
-    """Return what to change if a server does not know a key, or its value; else None."""
-    names = refused_parameters(message, told)
-    return _REMEDIES.get(names[0]) if names else None
+def _chat(options: EntrantOptions, messages: Messages) -> Mapping[str, Json]:
+    """Return the turns of a chat; vLLM and SGLang let an answer go on."""
+    chat: dict[str, Json] = {"messages": tuple(as_json(messages))}
+    if messages[-1][0] == "assistant":
+        chat |= {"add_generation_prompt": False, "continue_final_message": True}
+    if options.template_arguments:
+        chat["chat_template_kwargs"] = json.loads(options.template_arguments)
+    return chat
 
 
-def refused_parameters(message: str, told: object = None) -> tuple[str, ...]:
-    """Return which parameters a server does not know, or not with their values, in its order.
-
-    Such a rejection is of every request. One of a prompt that is too long may name a key, too, but
-    not as unsupported.
-
-    Args:
-        message: The server's words. They may quote the request.
-        told: The field in which the server names the parameter; if it does, nothing else counts.
-    """
-    if not _UNSUPPORTED.search(message):
-        return ()
-    words = re.findall(r"\w+", str(told) if is_told(told) else message)
-    return tuple(word for word in words if word in _REMEDIES or word in INSTEAD)
-
-
-def is_told(param: object) -> bool:
-    """Say whether the field in which servers name a parameter names one."""
-    return isinstance(param, str) and param not in _UNTOLD
+def _sampling(options: GenerationOptions) -> Mapping[str, Json]:
+    """Return from which tokens to sample, as far as it is not from all."""
+    chosen = {"top_p": options.top_p, "top_k": options.top_k, "min_p": options.min_p}
+    unset = {"top_p": 1.0, "top_k": None, "min_p": 0.0}
+    return {name: value for name, value in chosen.items() if value != unset[name]}

@@ -1,15 +1,20 @@
-"""A server with OpenAI's API: its client, and what its failures tell of a request's fate."""
+"""A server with OpenAI's API: its client, one request to it, and what its failures tell.
+
+A request is of a judge or of an entrant.
+"""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
+from weakref import finalize
 
 import httpx2
 import msgspec
 import openai
 
+from commands.backends.endpoint.refused_parameters import LearntParameters, adapted
 from commands.backends.remote.bodies import (
     CONNECT_S,
     TIMEOUT_S,
@@ -20,15 +25,15 @@ from commands.backends.remote.bodies import (
     was_not_sent,
 )
 from commands.backends.remote.guarded_client import GuardedClient
-from commands.backends.remote.outcomes import REJECTED, failed, fate_of
+from commands.backends.remote.outcomes import REJECTED, Failure, failed, fate_of
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
-from commands.ports import Host, NoReply
+from commands.ports import GeneratedText, GenerationFailure, Host, NoReply, Reply
 from commands.settings.api_keys import OPENAI_KEY, redacted, remember
+from ledger.events.judging import Fate
+from ledger.events.requests import ParameterRefused
 from ledger.identity import Digest, Json
 
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
-
-_BUSY: Final = frozenset({429, 503, 529})  # a full or starting server
 _OUT_OF_CREDIT: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 )
@@ -36,46 +41,16 @@ _NO_CREDIT: Final = re.compile(
     r"credit balance|insufficient (?:credit|balance|funds|quota)|(?:usage|spend\w*) limit",
     re.IGNORECASE,
 )
+_INVALID: Final = frozenset({400, 422})
 _OF_THE_REQUEST: Final = re.compile(
     r"too long|context (?:length|window)|content management policy|moderation|flagged",
     re.IGNORECASE,
 )
-
-Answer = TypeVar("Answer")
-Post: TypeAlias = Callable[[str, Mapping[str, Json]], bytes]
-"""Sends a body once, to a path below the server's base_url, and returns the answer's body.
-
-It raises openai.APIConnectionError if no answer came, and openai.APIStatusError if the server
-refused or failed. Threads may share it.
-"""
-
-
-class _Model(msgspec.Struct, frozen=True):
-    id: str
-
-
-class _Models(msgspec.Struct, frozen=True):
-    data: tuple[_Model, ...]
-
-
-_MODELS: Final = msgspec.json.Decoder(_Models)
+_Read = TypeVar("_Read", bound=Reply | GeneratedText | GenerationFailure | NoReply)
 
 
 class _OpenAIClient(GuardedClient, openai.DefaultHttpxClient):
     """Has the SDK's limits."""
-
-
-class AskOtherwise(Exception):  # it says what to do
-    """A rejection, perhaps billed, of a request that may be answered in another form."""
-
-    def __init__(self, rejection: openai.APIStatusError) -> None:
-        super().__init__(str(rejection))
-        self.rejection = rejection
-
-
-def post_by(client: openai.OpenAI) -> Post:
-    """Return what posts to a client's server, in the client's name."""
-    return lambda path, body: client.post(path, body=body, cast_to=httpx2.Response).content
 
 
 @dataclass(frozen=True)
@@ -88,7 +63,6 @@ class Endpoint:
     key_variable: str = OPENAI_KEY  # where the key is from, for messages
     timeout_s: float = TIMEOUT_S  # for each part of an answer
     n_at_a_time: int = 1  # requests under way, at most
-    remedy_of: Callable[[str, object], str | None] = lambda *_: None  # of a rejection of all
 
     def __post_init__(self) -> None:
         """Keep the key out of whatever servers answer."""
@@ -97,8 +71,7 @@ class Endpoint:
     @property
     def host(self) -> Host:
         """Who is asked."""
-        name = f"{self.model} at {self.base_url}"
-        return Host(name, self.n_at_a_time, self.timeout_s)
+        return Host(f"{self.model} at {self.base_url}", self.n_at_a_time, self.timeout_s)
 
     def client(self) -> openai.OpenAI:
         """Return a thread-safe client that sends each request once; the caller must close it."""
@@ -112,142 +85,151 @@ class Endpoint:
             http_client=_OpenAIClient(timeout=timeout, follow_redirects=False),
         )
 
-    def doubt(self, models: Iterable[str]) -> str | None:
-        """Return which models the server does not list, asking it free of charge.
-
-        Raises:
-            NoCredentials: The server needs a key, or refuses it.
-            ProviderError: The server cannot be reached.
-        """
-        listed = self._listed_models()
-        if listed is None:
-            return None
-        names = {name.removeprefix("models/") for name in listed}  # as Google's server lists them
-        # SGLang lists an adapter by its own name, and is asked for it as "model:adapter".
-        missing = [each for each in models if names.isdisjoint((each, each.rpartition(":")[2]))]
-        return f"{self.base_url} does not list {', '.join(missing)}" if missing else None
-
-    def _listed_models(self) -> frozenset[str] | None:
-        """Return the models that the server says it has; None: it does not say."""
-        with self.client() as client:
-            try:
-                body = client.get(
-                    "/models", cast_to=httpx2.Response, options={"timeout": CONNECT_S}
-                ).content
-                return frozenset(each.id for each in decode_json(body, _MODELS).data)
-            except msgspec.DecodeError:
-                return None
-            except openai.APIConnectionError as error:
-                raise self._unreachable(error) from None
-            except openai.APIStatusError as error:
-                fatal = self.fatal_error(error)
-                if isinstance(fatal, NoCredentials):
-                    raise fatal from None  # the error quotes the key
-                return None
-
-    def answer(
-        self, key: Digest, send: Callable[[], bytes], read: Callable[[bytes], Answer]
-    ) -> Answer | NoReply:
-        """Send a request, and decode the answer.
-
-        Args:
-            key: Names the request.
-            send: Sends the request, and returns the answer's body; raises `AskOtherwise`, too.
-            read: Decodes the body; raises msgspec.DecodeError if it is not such an answer.
-        """
-        try:
-            body = send()
-        except openai.APIConnectionError as error:
-            return self._not_answered(key, error)
-        except openai.APIStatusError as error:
-            return self._failure(key, error)
-        except AskOtherwise as otherwise:
-            why = ProviderError(f"{self.base_url} replied {self.describe(otherwise.rejection)}")
-            return failed(key, why, "perhaps billed", "wait")
-        try:
-            return read(body)
-        except msgspec.DecodeError as error:
-            if (within := _error_within(body, self.base_url)) is not None:
-                return self._failure(key, within)
-            why = self.not_the_api(first_line(error))
-            return failed(key, why, "perhaps billed", "stop", is_certain=False)
-
-    def _not_answered(self, key: Digest, error: openai.APIConnectionError) -> NoReply:
-        if was_not_sent(error.__cause__):
-            return failed(key, self._unreachable(error), "not sent", "ask again")
-        if isinstance(error, openai.APITimeoutError):
-            why = "the server took too long to answer"
-            return NoReply(key, "errored", why, "perhaps billed")
-        return NoReply(key, "errored", self._cut(error), "perhaps billed")
-
-    def _failure(self, key: Digest, error: openai.APIStatusError) -> NoReply:
-        """Return what became of a request that was answered with an error."""
-        detail, status = self.describe(error), error.status_code
-        fate = fate_of(status, kinds_of(error))
-        fatal = self.fatal_error(error)
-        if fatal is not None and status != HTTPStatus.FORBIDDEN:
-            return failed(key, fatal, fate, "stop")
-        replied = ProviderError(f"{self.base_url} replied {detail}")
-        if status in _BUSY:
-            asked_s = retry_after_s(error.response.headers)
-            return failed(key, replied, fate, "wait", asked_s=asked_s)
-        if status == HTTPStatus.NOT_FOUND:
-            return failed(key, ConfigurationError([self._not_served(detail)]), fate, "stop")
-        if status < HTTPStatus.BAD_REQUEST:
-            return failed(key, replied, fate, "stop")
-        remedy = self.remedy_of(detail, details_of(error).get("param"))
-        if status in REJECTED and remedy is not None:
-            fault = f"{self.base_url} rejects {self.model} ({detail}); {remedy}"
-            return failed(key, ConfigurationError([fault]), fate, "stop")
-        if status in REJECTED:
-            is_certain = _OF_THE_REQUEST.search(detail) is not None
-            return NoReply(key, "rejected", detail, fate, error=fatal, is_certain=is_certain)
-        return NoReply(key, "errored", detail, fate)  # perhaps of this request only
-
-    def fatal_error(self, error: openai.APIError) -> NoCredentials | SpendLimitReached | None:
-        """Return an error if no further request can succeed; else None."""
-        if not isinstance(error, openai.APIStatusError):
-            return None
-        status = error.status_code
-        if is_out_of_credit(status, kinds_of(error), error_message(error)):
-            return SpendLimitReached(self.describe(error))
-        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"
-            # with status 401 some servers repeat parts of the key
-            words = self.describe(error) if status == HTTPStatus.FORBIDDEN else f"HTTP {status}"
-            instead = "set base_url to another server"
-            why = f"{self.base_url} {wrong} ({words})"
-            return NoCredentials(why, self.key_variable, instead=instead)
-        return None
-
-    def describe(self, error: openai.APIError) -> str:
-        """Describe an error in one line, without keys."""
-        if isinstance(error, openai.APITimeoutError):
-            return f"no answer from {self.base_url} in time"
+    def failure_of(self, error: openai.APIError) -> Failure:
+        """Return what the SDK's error of a call tells."""
         if isinstance(error, openai.APIStatusError):
-            return redacted(error_message(error))
-        return (
-            f"the connection to {self.base_url} failed ({type(error.__cause__ or error).__name__})"
-        )
+            return self._answered(error)
+        fate: Fate = "not sent" if was_not_sent(error.__cause__) else "perhaps billed"
+        if isinstance(error, openai.APITimeoutError):
+            return Failure(f"no answer from {self.base_url} in time", fate)
+        cause = type(error.__cause__ or error).__name__
+        return Failure(f"the connection to {self.base_url} failed ({cause})", fate)
 
-    def _not_served(self, detail: str) -> str:
-        return (
-            f"{self.base_url} does not have {self.model} ({detail}); correct the model's name, or"
-            " base_url, which often ends in /v1"
-        )
+    def _answered(self, error: openai.APIStatusError) -> Failure:
+        status, kinds, detail = error.status_code, _kinds_of(error), _message(error)
+        fatal: NoCredentials | SpendLimitReached | None = None
+        if is_out_of_credit(status, kinds, detail):
+            fatal = SpendLimitReached(detail)
+        elif status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+            fatal = self._refuses_key(status, detail)
+        asked_s = retry_after_s(error.response.headers)
+        param = _details_of(error).get("param")
+        return Failure(detail, fate_of(status, kinds), status, asked_s, fatal, param)
 
-    def _cut(self, error: openai.APIConnectionError) -> str:
+    def _refuses_key(self, status: int, detail: str) -> NoCredentials:
+        wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"
+        # with status 401 some servers repeat parts of the key
+        words = detail if status == HTTPStatus.FORBIDDEN else f"HTTP {status}"
+        why = f"{self.base_url} {wrong} ({words})"
+        return NoCredentials(why, self.key_variable, instead="set base_url to another server")
+
+    def cut(self, error: openai.APIError) -> str:
+        """Say that no answer came."""
         cause = first_line(error.__cause__ if isinstance(error.__cause__, Exception) else error)
         return f"no answer from {self.base_url} ({cause})"
 
-    def _unreachable(self, error: openai.APIConnectionError) -> ProviderError:
-        return ProviderError(f"{self._cut(error)}; start the server or correct base_url")
+    def unreachable(self, error: openai.APIError) -> ProviderError:
+        """Return the error for a server that cannot be reached."""
+        return ProviderError(f"{self.cut(error)}; start the server or correct base_url")
 
-    def not_the_api(self, why: str) -> ProviderError:
+    def not_the_api(self, why: Exception) -> ProviderError:
         """Return the error for a reply that does not come from OpenAI's API."""
         return ProviderError(
-            f"{self.base_url} does not reply like OpenAI's API ({why}); correct base_url"
+            f"{self.base_url} does not reply like OpenAI's API ({first_line(why)});"
+            " correct base_url"
         )
+
+
+class Asker:
+    """Sends requests in one model's name, without what its server was found not to take."""
+
+    def __init__(
+        self,
+        server: Endpoint,
+        model: str,
+        refused: Sequence[ParameterRefused],
+        *,
+        remedy_of: Callable[[str, object], str | None] = lambda *_: None,
+    ) -> None:
+        """Take whom to ask.
+
+        Args:
+            server: The server.
+            model: Its name on the server.
+            refused: What servers were found not to take.
+            remedy_of: Returns what to change if a server rejects all requests, by its words.
+        """
+        self._server, self._remedy_of = server, remedy_of
+        self._learnt = LearntParameters(server.base_url, model, refused)
+        self.client = server.client()
+        finalize(self, self.client.close)
+
+    def ask(
+        self, key: Digest, path: str, body: Mapping[str, Json], read: Callable[[bytes], _Read]
+    ) -> _Read | NoReply:
+        """Send a request once, or without a parameter that the server does not take.
+
+        One that was perhaps billed is not sent again by itself: it is given back, to be recorded
+        and sent as another.
+
+        Args:
+            key: Names the request.
+            path: Where it goes, below the server's base_url.
+            body: What is asked.
+            read: Decodes the answer; it raises msgspec.DecodeError of anything else.
+        """
+        without = self._learnt.without
+        while True:
+            sent = adapted(body, without)
+            try:
+                answer = self.client.post(path, body=sent, cast_to=httpx2.Response).content
+            except openai.APIConnectionError as error:
+                return self._not_answered(key, error)
+            except openai.APIStatusError as error:
+                failure = self._server.failure_of(error)
+                if failure.status not in _INVALID:
+                    return self._failure(key, failure)
+                found = self._learnt.refusals_in(failure.detail, failure.param, sent, without)
+                if not found:
+                    return self._failure(key, failure)
+                without = {**without, **found}
+                if failure.fate == "perhaps billed":
+                    self._learnt.suspect(found)
+                    return failed(key, self._replied(failure.detail), failure.fate, "wait")
+            else:
+                self._learnt.believe(without)
+                return self._decoded(key, answer, read)
+
+    def _decoded(self, key: Digest, body: bytes, read: Callable[[bytes], _Read]) -> _Read | NoReply:
+        try:
+            answer = read(body)
+        except msgspec.DecodeError as error:
+            if (within := _error_within(body, self._server.base_url)) is not None:
+                return self._failure(key, self._server.failure_of(within))
+            why = self._server.not_the_api(error)
+            return failed(key, why, "perhaps billed", "stop", is_certain=False)
+        if isinstance(answer, Reply | GeneratedText):
+            return replace(answer, refused=self._learnt.news())
+        return answer
+
+    def _not_answered(self, key: Digest, error: openai.APIConnectionError) -> NoReply:
+        fate = self._server.failure_of(error).fate
+        if fate == "not sent":
+            return failed(key, self._server.unreachable(error), fate, "ask again")
+        is_late = isinstance(error, openai.APITimeoutError)
+        why = "the server took too long to answer" if is_late else self._server.cut(error)
+        return NoReply(key, "errored", why, fate)
+
+    def _failure(self, key: Digest, failure: Failure) -> NoReply:
+        """Return what became of a request that was answered with an error."""
+        server, detail, fault = self._server, failure.detail, None
+        if failure.status == HTTPStatus.NOT_FOUND:
+            fault = (
+                f"{server.base_url} does not have {server.model} ({detail}); correct the model's"
+                " name, or base_url, which often ends in /v1"
+            )
+        elif failure.status in REJECTED:
+            remedy = self._remedy_of(detail, failure.param)
+            fault = remedy and f"{server.base_url} rejects {server.model} ({detail}); {remedy}"
+        return failure.of_request(
+            key,
+            why=self._replied(detail),
+            remedy=ConfigurationError([fault]) if fault else None,
+            is_of_request=_OF_THE_REQUEST.search(detail) is not None,
+        )
+
+    def _replied(self, detail: str) -> ProviderError:
+        return ProviderError(f"{self._server.base_url} replied {detail}")
 
 
 def _error_within(body: bytes, url: str) -> openai.APIStatusError | None:
@@ -277,7 +259,7 @@ _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 _STATUSES: Final = frozenset(map(str, range(400, 600)))  # of errors
 
 
-def details_of(error: openai.APIStatusError) -> Mapping[str, object]:
+def _details_of(error: openai.APIStatusError) -> Mapping[str, object]:
     """Return what a server says of an error: code, type, param, message; Google sends a list."""
     told = error.body
     if isinstance(told, list) and told:
@@ -287,18 +269,18 @@ def details_of(error: openai.APIStatusError) -> Mapping[str, object]:
     return told if isinstance(told, dict) else {}
 
 
-def kinds_of(error: openai.APIStatusError) -> tuple[object, ...]:
+def _kinds_of(error: openai.APIStatusError) -> tuple[object, ...]:
     """Return by which words a server's error says what it is; Google's `status` is one."""
-    told = details_of(error)
+    told = _details_of(error)
     return tuple(told.get(name) for name in ("code", "type", "status"))
 
 
-def error_message(error: openai.APIStatusError) -> str:
-    """Return a server's error message; vLLM and SGLang put it in different places."""
-    words = details_of(error).get("message") or error.body or first_line(error)
+def _message(error: openai.APIStatusError) -> str:
+    """Return an error message without keys; vLLM and SGLang put it in different places."""
+    words = _details_of(error).get("message") or error.body or first_line(error)
     if error.response.has_redirect_location:
         words = f"moved to {error.response.headers['location']}"
-    return replace_surrogates(f"HTTP {error.status_code}: {words}")
+    return redacted(replace_surrogates(f"HTTP {error.status_code}: {words}"))
 
 
 def is_out_of_credit(status: int, codes: Iterable[object], message: str) -> bool:

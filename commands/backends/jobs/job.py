@@ -8,9 +8,9 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from commands.errors import ConfigurationError, fault_of_pydantic
 from commands.evaluating.evaluation import Evaluation
@@ -18,6 +18,8 @@ from commands.settings.schema import GenerationSection, PromptsSection
 from commands.settings.sections import EvaluationOptions, EvaluationSection, Section
 from ledger.storage.files import write_whole
 from projections.artifacts.evaluations import GROUP
+
+_Section = TypeVar("_Section", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,18 @@ def parse_config(tables: Mapping[str, Any]) -> EvaluatorConfig:
     Raises:
         ConfigurationError: Keys are unknown or values out of range; all faults are listed.
     """
+    return _checked(EvaluatorConfig, tables)
+
+
+def _checked(section: type[_Section], tables: Mapping[str, Any]) -> _Section:
     try:
-        return EvaluatorConfig.model_validate(tables)
+        return section.model_validate(tables)
     except ValidationError as error:
-        raise ConfigurationError(_faults(error)) from error
-
-
-def _faults(error: ValidationError) -> list[str]:
-    return [
-        f"{'.'.join(map(str, each['loc']))} is {each['input']!r}: {fault_of_pydantic(each)}"
-        for each in error.errors()
-    ]
+        faults = [
+            f"{'.'.join(map(str, each['loc']))} is {each['input']!r}: {fault_of_pydantic(each)}"
+            for each in error.errors()
+        ]
+        raise ConfigurationError(faults) from error
 
 
 def read_config(path: Path) -> EvaluatorConfig:
@@ -132,10 +135,7 @@ def options_of(chosen: Mapping[str, Any]) -> EvaluationOptions:
     Raises:
         ConfigurationError: A name is unknown, or a value out of range.
     """
-    try:
-        return EvaluationOptions(**chosen)
-    except ValidationError as error:
-        raise ConfigurationError(_faults(error)) from error
+    return _checked(EvaluationOptions, chosen)
 
 
 ReportTarget: TypeAlias = Literal["tensorboard", "wandb"]

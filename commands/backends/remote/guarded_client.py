@@ -1,9 +1,5 @@
-"""An HTTP client that no answer can fill or hold for ever, and whose errors show no API key.
+"""An HTTP client that no answer can fill or hold for ever."""
 
-Servers may quote the key in an error. It must not show in a message or a traceback.
-"""
-
-from collections.abc import Iterator
 from contextlib import closing
 from math import inf
 from time import monotonic
@@ -11,15 +7,13 @@ from typing import Any, Final
 
 import httpx2
 
-from commands.settings.api_keys import redacted
-
 _MOST_BYTES: Final = 8_000_000  # of an answer; the longest have some hundred thousand
 _PARTS: Final = 10  # an answer may take so many times as long as a part of it
 _OF_THE_BODY: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class GuardedClient(httpx2.Client):
-    """Reads answers up to a limit of bytes and seconds, and redacts keys in errors.
+    """Reads answers up to a limit of bytes and seconds.
 
     What is streamed, such as a batch's results, is left to whoever reads it.
     """
@@ -31,7 +25,7 @@ class GuardedClient(httpx2.Client):
         stream: bool = False,
         **options: Any,  # noqa: ANN401  # theirs
     ) -> httpx2.Response:
-        """Send a request; return the answer.
+        """Send a request; return the answer, which is no longer compressed.
 
         Raises:
             httpx2.ReadTimeout: The answer does not end.
@@ -43,7 +37,14 @@ class GuardedClient(httpx2.Client):
             return response
         with closing(response):
             content = _read_within_limits(response)
-        return _copy(response, content, redacts=response.is_error)
+        headers = response.headers.multi_items()
+        return httpx2.Response(
+            response.status_code,
+            headers=[(name, value) for name, value in headers if name not in _OF_THE_BODY],
+            content=content,
+            request=response.request,
+            extensions=response.extensions,
+        )
 
 
 def _read_within_limits(response: httpx2.Response) -> bytes:
@@ -57,22 +58,3 @@ def _read_within_limits(response: httpx2.Response) -> bytes:
         if monotonic() > ends_at:
             raise httpx2.ReadTimeout("the answer does not end")
     return bytes(content)
-
-
-def _copy(response: httpx2.Response, content: bytes, *, redacts: bool) -> httpx2.Response:
-    """Return a response with its content, which is no longer compressed."""
-    if redacts:  # as latin-1 each byte stays what it is
-        content = redacted(content.decode("latin-1")).encode("latin-1")
-    return httpx2.Response(
-        response.status_code,
-        headers=[*_headers(response, redacts=redacts)],
-        content=content,
-        request=response.request,
-        extensions=response.extensions,
-    )
-
-
-def _headers(response: httpx2.Response, *, redacts: bool) -> Iterator[tuple[str, str]]:
-    for name, value in response.headers.multi_items():
-        if name not in _OF_THE_BODY:
-            yield name, redacted(value) if redacts else value

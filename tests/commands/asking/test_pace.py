@@ -55,7 +55,7 @@ class Simulation:
     def run(self, n_answers: int) -> "Simulation":
         """Send requests until so many were answered."""
         while len(self.answered_s) < n_answers:
-            while not self.pace.wait_s and (n := self.pace.n_free(self._n, N_AT_A_TIME)):
+            while not self.pace.wait_s and (n := self.pace.n_free(N_AT_A_TIME)):
                 for _ in range(n):
                     self._send()
             self._pass_time()
@@ -75,7 +75,7 @@ class Simulation:
     def _pass_time(self) -> None:
         """Go on to the end of a request, or to when the next may be sent."""
         ends = [self._under_way[0][0]] if self._n else []
-        if self.pace.n_free(self._n, N_AT_A_TIME):
+        if self.pace.n_free(N_AT_A_TIME):
             ends.append(self.now_s + self.pace.wait_s + 1e-6)
         self.clock.moment = self.began_at + timedelta(seconds=max(min(ends), self.now_s))
         while self._n and self._under_way[0][0] <= self.now_s + 1e-6:
@@ -147,9 +147,9 @@ def test_after_a_rejection_one_is_sent_at_a_time_until_the_server_answers() -> N
 
     trial = pace.sent()
 
-    assert pace.n_free(1, N_AT_A_TIME) == 0
+    assert pace.n_free(N_AT_A_TIME) == 0
     pace.ended(trial)
-    assert pace.n_free(0, N_AT_A_TIME) == 1
+    assert pace.n_free(N_AT_A_TIME) == 1
     pace.answered(pace.sent())
     assert pace.wait_s > 0  # from now on at a rate
 
@@ -195,25 +195,3 @@ def test_a_server_that_may_bill_what_it_rejects_is_asked_ever_more_rarely() -> N
         clock.sleep(pace.rejected(pace.sent(), 1.0, is_billed=True))
 
     assert 60 <= n <= 140
-
-
-def test_the_hours_of_an_outage_are_not_measured_as_a_rate() -> None:
-    """Else a server that takes ten a second was sent one in minutes afterwards."""
-    clock = FakeTime()
-    pace = clock.pace()
-
-    def answer(n: int, *, seconds: float) -> None:
-        for _ in range(n):
-            number = pace.sent()
-            clock.sleep(seconds)
-            pace.answered(number)
-            pace.ended(number)
-
-    answer(64, seconds=0.1)
-    clock.sleep(pace.rejected(pace.sent(), 3_600.0))
-    answer(4, seconds=0.1)
-    clock.sleep(pace.rejected(pace.sent(), 1.0))
-    answer(1, seconds=0.1)
-
-    pace.sent()
-    assert pace.wait_s < 1.0

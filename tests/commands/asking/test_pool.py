@@ -188,25 +188,6 @@ def test_no_more_are_taken_than_are_sent_at_once() -> None:
     assert sum(work.took) == 9
 
 
-def test_answers_that_come_together_do_not_wait_for_each_other() -> None:
-    """Else all would be sent again together, and the server had nothing to do meanwhile."""
-    n, work, n_answered = 256, Work(256), count(1)
-    all_answered = Event()
-
-    def ask(_: int) -> str:
-        if next(n_answered) == n:
-            all_answered.set()
-        return "yes"
-
-    sizes = []
-    for group in work.groups(work.pool(ask, n_at_a_time=n)):
-        assert all_answered.wait(PATIENCE_S)
-        sizes.append(len(group))
-
-    assert sum(sizes) == n
-    assert max(sizes) <= n // 8
-
-
 def test_what_is_under_way_at_an_error_is_answered_before_it_is_raised() -> None:
     """It may be paid for; what was not sent is left alone."""
     both, work = Barrier(2, timeout=PATIENCE_S), Work(20)
@@ -574,5 +555,5 @@ def test_who_leaves_early_lets_the_next_pool_go_on_at_the_same_pace() -> None:
     with pytest.raises(KeyboardInterrupt), pool:
         [*pool.settle_all([0], lambda _: [0])]
 
-    assert pace.n_free(0, 1)
+    assert pace.n_free(1)
     late.set()

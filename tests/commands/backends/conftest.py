@@ -65,7 +65,7 @@ def _earlier_is_no_garbage(_imports_are_no_garbage: None) -> None:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask again without a pause what a server did not answer, or rejected."""
     monkeypatch.setattr("commands.asking.pace.FIRST_WAIT_S", 0.0)
-    monkeypatch.setattr("commands.asking.pace._UNMEASURED_PER_S", 1e6)
+    monkeypatch.setattr("commands.asking.pace._FIRST_PER_S", 1e6)
     for sdk in ("openai", "anthropic"):
         monkeypatch.setattr(f"{sdk}._base_client.INITIAL_RETRY_DELAY", 0.0)
 

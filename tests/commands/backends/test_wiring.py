@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from anthropic import Anthropic
 
-from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.huggingface.judge import HfJudge
 from commands.backends.reference_judge import ReferenceJudge
 from commands.backends.wiring import (

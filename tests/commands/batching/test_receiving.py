@@ -35,6 +35,8 @@ from tests.support.builders.batching import (
     ending,
     forget,
     judged,
+    killed_sending,
+    left_in_flight,
     merge_verdicts,
     open_now,
     paid,
@@ -45,7 +47,6 @@ from tests.support.builders.commands import (
     JUDGE,
     P1,
     P2,
-    PowerCut,
     prefer_tuned,
     record_answers,
     types_of,
@@ -178,8 +179,7 @@ def test_results_that_are_there_are_received_before_a_batch_is_given_up(
 ) -> None:
     """What was paid for and can be had is not thrown away by a typing error."""
     port = Retold(lambda answers, _: answers[:3], clock, ends_at_once=False)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
+    left_in_flight(recorder, port, batching(clock, waits=False))
     port.end()
 
     with pytest.raises(NotFound, match="3 results of batch_1 can still be received"):
@@ -206,8 +206,7 @@ def test_results_before_a_break_are_recorded_and_the_others_can_be_given_up(
 ) -> None:
     """They were paid for; a batch that neither can be received nor given up is stuck for good."""
     port = Cut(prefer_tuned, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
+    left_in_flight(recorder, port, batching(clock, waits=False))
     n_received = len(recorder.state.verdicts)
 
     forget(again(recorder, ledger), port, "batch_1")
@@ -235,8 +234,7 @@ def test_a_batch_that_broke_off_is_not_blamed_on_the_next_one(
     told: list[str] = []
     port = Suspended(prefer_tuned, ends_at_once=False, now=clock.now)
     how = replace(batching(clock, waits=False, tell=told.append), most_queries=2)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, how)
+    left_in_flight(recorder, port, how)
     port.end()
 
     with pytest.raises(WorkInFlight, match="2 requests in 1 batch"):
@@ -250,8 +248,7 @@ def test_a_batch_whose_results_are_all_recorded_is_closed_by_waiting(
 ) -> None:
     """The process died before the end was recorded: there is nothing to give up."""
     port = Cut(prefer_tuned, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
+    left_in_flight(recorder, port, batching(clock, waits=False))
     unread = [each for each in port.asked if not recorder.state.is_answered(each.query_key)]
     merge_verdicts(ledger, unread, STREAM)
     port.is_cut = False
@@ -326,8 +323,7 @@ def test_lost_results_are_said_and_left_to_the_user(
 ) -> None:
     """Kept 29 days and no longer: they were billed, and nobody pays again without being told."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
+    left_in_flight(recorder, port, batching(clock, waits=False))
     port.end()
     port.lose_results("batch_1")
     how = ending(port, batching(clock))
@@ -347,8 +343,7 @@ def test_lost_results_are_said_and_left_to_the_user(
 def test_receiving_sends_nothing(recorder: Recorder, clock: Clock) -> None:
     """`tourney batch wait` is free of new cost."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False), limit=2)
+    left_in_flight(recorder, port, batching(clock, waits=False), limit=2)
     port.end()
 
     receiver(recorder, lambda _: port, batching(clock)).receive_all()
@@ -362,8 +357,7 @@ def test_a_deleted_batch_does_not_keep_the_others_from_being_received(
 ) -> None:
     """And the error says how it is given up."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False, most_queries=2))
+    left_in_flight(recorder, port, batching(clock, waits=False, most_queries=2))
     port.end()
     port.delete("batch_1")
 
@@ -383,9 +377,7 @@ def test_a_merged_verdict_does_not_keep_a_batch_from_being_received(
 ) -> None:
     """It came while nobody knew if the batch was sent: what was paid for the others is here."""
     queries = open_now(recorder)
-    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
-    with pytest.raises(PowerCut):
-        judged(recorder, port, batching(clock))
+    killed_sending(recorder, port, batching(clock), accepts=True)
     merge_verdicts(ledger, queries[:2], stream)
 
     done = judged(again(recorder, ledger), port, batching(clock))
@@ -440,8 +432,7 @@ def test_what_failed_in_an_earlier_commands_batch_is_asked_again(
         return NoReply(query.query_key, "errored", "busy") if is_new else prefer_tuned(query)
 
     port = ScriptedBatchJudge(second_time, ends_at_once=False, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
+    left_in_flight(recorder, port, batching(clock, waits=False))
 
     done = judged(again(recorder, ledger), port, ending(port, batching(clock)))
 

@@ -30,9 +30,13 @@ from tests.support.builders.batching import (
     ending,
     forget,
     judged,
+    killed_sending,
+    left_in_flight,
     open_now,
     paid,
     statuses,
+    strangers_batch,
+    taken_up,
 )
 from tests.support.builders.commands import (
     JUDGE,
@@ -67,9 +71,7 @@ def test_a_process_that_died_while_sending_pays_once(
     recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, *, accepted: bool
 ) -> None:
     """Killed after the intent, or after the provider accepted: the next run finds out which."""
-    port.fail_next(PowerCut(), accepts=accepted)  # type: ignore[arg-type]  # not an error of ours: the process is gone
-    with pytest.raises(PowerCut):
-        judged(recorder, port, batching(clock))
+    killed_sending(recorder, port, batching(clock), accepts=accepted)
 
     done = judged(again(recorder, ledger), port, batching(clock))
 
@@ -119,14 +121,12 @@ def test_a_strangers_batch_of_the_same_size_is_not_taken_up(
     recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
 ) -> None:
     """Workspaces are shared: only the queries that results name tell whose a batch is."""
-    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    strangers_batch(recorder, port)
     port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
 
     judged(recorder, port, batching(clock))
 
-    (batch,) = recorder.state.batches.values()
-    assert batch.submitted is not None
-    assert batch.submitted.provider_batch_id == "batch_2"
+    assert taken_up(recorder) == "batch_2"
 
 
 class Surplus(ScriptedBatchJudge):
@@ -141,14 +141,12 @@ class Surplus(ScriptedBatchJudge):
 def test_surplus_results_do_not_hide_a_batch(recorder: Recorder, clock: Clock) -> None:
     """They are left out, as of any other batch; a stranger's batch has none of our queries."""
     port = Surplus(prefer_tuned, now=clock.now)
-    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    strangers_batch(recorder, port)
     port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
 
     done = judged(recorder, port, batching(clock))
 
-    (batch,) = recorder.state.batches.values()
-    assert batch.submitted is not None
-    assert batch.submitted.provider_batch_id == "batch_2"
+    assert taken_up(recorder) == "batch_2"
     assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, 2 * N_QUERIES)
 
 
@@ -156,9 +154,7 @@ def test_nothing_can_be_told_of_an_uncertain_batch_without_waiting(
     recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
 ) -> None:
     """--no-wait must not send again what may be there."""
-    port.fail_next(PowerCut(), accepts=False)  # type: ignore[arg-type]  # as above
-    with pytest.raises(PowerCut):
-        judged(recorder, port, batching(clock))
+    killed_sending(recorder, port, batching(clock), accepts=False)
 
     told: list[str] = []
 
@@ -173,9 +169,7 @@ def test_a_gold_answer_corrected_meanwhile_does_not_lose_the_batch(
     recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
 ) -> None:
     """What was planned is what the ledger said then, not what the settings say now."""
-    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
-    with pytest.raises(PowerCut):
-        judged(recorder, port, batching(clock))
+    killed_sending(recorder, port, batching(clock), accepts=True)
     second = record_answers(
         again(recorder, ledger),
         opened(prompts=[prompt("p1", gold="ibuprofen"), prompt("p2")], opening=2),
@@ -212,9 +206,7 @@ def test_another_workspaces_key_gives_nothing_up(
 ) -> None:
     """It lists no batch of ours, which does not mean that there is none."""
     judged(recorder, port, batching(clock), limit=2)
-    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
-    with pytest.raises(PowerCut):
-        judged(again(recorder, ledger), port, batching(clock))
+    killed_sending(again(recorder, ledger), port, batching(clock), accepts=True)
     stranger = ScriptedBatchJudge(prefer_tuned, now=clock.now)
 
     with pytest.raises(TourneyError, match="does not see batch batch_1"):
@@ -271,8 +263,7 @@ def test_a_batch_is_adopted_again_only_for_queries_without_a_result(
 ) -> None:
     """Else it would take a batch's answers for another's, or nothing would come of it."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
+    left_in_flight(recorder, port, batching(clock, waits=False))
     with pytest.raises(NotFound, match="in flight: `tourney batch wait`"):
         adopt(recorder, port, "batch_1")
     port.end()
@@ -313,13 +304,11 @@ def _half_sent_again(
 ) -> ScriptedBatchJudge:
     """Give up a batch, send half of its queries again, and take it up again."""
     port = Halved(paid, ends_at_once=False, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, how)
+    left_in_flight(recorder, port, how)
     port.end()
     port.lose_results("batch_1")
     forget(recorder, port, "batch_1")
-    with pytest.raises(WorkInFlight):
-        judged(again(recorder, ledger), port, how, limit=2)
+    left_in_flight(again(recorder, ledger), port, how, limit=2)
     port.find_results("batch_1")
     adopt(again(recorder, ledger), port, "batch_1")
     return port
@@ -331,8 +320,7 @@ def test_a_batch_that_is_taken_up_again_leaves_another_its_queries(
     """What was sent again is paid again: its own reply is the one to record, and to count."""
     how = batching(clock, waits=False, pricing=FlatRate())
     port = _half_sent_again(recorder, ledger, clock, how)
-    with pytest.raises(WorkInFlight):  # batch_2 goes on
-        judged(again(recorder, ledger), port, how)
+    left_in_flight(again(recorder, ledger), port, how)
     n_first = len(again(recorder, ledger).state.verdicts)
     port.end()
 
@@ -367,8 +355,7 @@ def test_a_batch_is_taken_up_again_more_than_once(
     port = Halved(prefer_tuned, now=clock.now)
     port.n_kept = 2
     how = batching(clock, waits=False)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, how)
+    left_in_flight(recorder, port, how)
 
     for _ in range(2):
         forget(again(recorder, ledger), port, "batch_1")
@@ -386,9 +373,7 @@ def test_a_clock_that_was_ahead_at_the_plan_is_paid_once(
 ) -> None:
     """The provider dates the batch by its own clock, before the plan; and nobody waits for days."""
     ours = Clock(NOON + ahead)
-    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
-    with pytest.raises(PowerCut):
-        judged(recorder, port, batching(ours))
+    killed_sending(recorder, port, batching(ours), accepts=True)
 
     done = judged(again(recorder, ledger), port, batching(clock))
 
@@ -400,9 +385,7 @@ def test_a_plan_from_the_future_is_given_up_as_soon_as_any_other(
     recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
 ) -> None:
     """The clock was set back by two days; whoever waited for them would wait for nothing."""
-    port.fail_next(PowerCut(), accepts=False)  # type: ignore[arg-type]  # as above
-    with pytest.raises(PowerCut):
-        judged(recorder, port, batching(Clock(NOON + timedelta(days=2))))
+    killed_sending(recorder, port, batching(Clock(NOON + timedelta(days=2))), accepts=False)
 
     judged(again(recorder, ledger), port, batching(clock))
 
@@ -423,7 +406,7 @@ def test_a_strangers_running_batch_is_not_waited_for_where_ours_has_ended(
 ) -> None:
     """What a batch asks shows when it has ended, which may take a day."""
     port = Busy(prefer_tuned, now=clock.now)
-    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    strangers_batch(recorder, port)
     clock.sleep(1.0)
     port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
 
@@ -458,15 +441,12 @@ def test_a_batch_that_tells_its_queries_is_taken_up_before_it_ends(
 ) -> None:
     """Nobody waits a day to learn whose it is, nor takes another's for it."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, tells_queries=True, now=clock.now)
-    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    strangers_batch(recorder, port)
     port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
 
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
+    left_in_flight(recorder, port, batching(clock, waits=False))
 
-    (batch,) = recorder.state.batches.values()
-    assert batch.submitted is not None
-    assert batch.submitted.provider_batch_id == "batch_2"
+    assert taken_up(recorder) == "batch_2"
     assert clock.slept_s == []
 
 
@@ -478,10 +458,8 @@ def test_a_batch_is_adopted_by_name_as_soon_as_its_queries_are_known(
     port = ScriptedBatchJudge(
         prefer_tuned, ends_at_once=False, tells_queries=tells_queries, now=clock.now
     )
-    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
-    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
-    with pytest.raises(PowerCut):
-        judged(recorder, port, batching(clock))
+    strangers_batch(recorder, port)
+    killed_sending(recorder, port, batching(clock), accepts=True)
     second = again(recorder, ledger)
 
     with pytest.raises(NotFound, match="no batch planned" if tells_queries else "has not ended"):
@@ -500,8 +478,7 @@ def test_a_batch_that_the_provider_deleted_can_be_given_up(
 ) -> None:
     """Else it would be waited for for ever."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
+    left_in_flight(recorder, port, batching(clock, waits=False))
 
     port.delete("batch_1")
     forget(recorder, port, "batch_1")
@@ -515,8 +492,7 @@ def test_a_batch_that_is_not_in_flight_or_alive_cannot_be_given_up(
 ) -> None:
     """A typing error must not write off what was paid for."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-    with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False))
+    left_in_flight(recorder, port, batching(clock, waits=False))
 
     with pytest.raises(NotFound, match="batch_9"):
         forget(recorder, port, "batch_9")

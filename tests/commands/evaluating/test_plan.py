@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from commands.backends.endpoint.responder import EndpointResponders
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -26,6 +25,7 @@ from ledger.events.requests import RequestsSettled
 from ledger.store import Ledger
 from tests.providers.openai import MODEL, FakeOpenAI, Said
 from tests.support.builders.commands import open_tournament, settings, types_of
+from tests.support.builders.endpoints import responder_of
 from tests.support.builders.evaluating import WITHOUT_TASKS, Capitals, answering
 from tests.support.builders.events import entrant, judge, opened, prompt, rubric
 from tests.support.builders.scores import scoring_rubric
@@ -205,7 +205,7 @@ def test_what_is_under_way_when_an_evaluation_fails_is_recorded_as_it_was_paid(
 
     with FakeOpenAI(say) as fake:
         served = Endpoint(fake.url, "entrant", None, n_at_a_time=4)
-        generator = EndpointGenerator(EndpointResponders({who.entrant_id: served}))
+        generator = EndpointGenerator(responder_of({who.entrant_id: served}))
         inference = Inference(who, lambda: generator, None, generator.billed_by)
         planned = plan_evaluation(choking, inference, EvaluationOptions())
         with pytest.raises(EvaluationFault, match=r"scoring capitals\[0\]: KeyError: 'boom'"):

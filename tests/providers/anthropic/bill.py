@@ -3,7 +3,6 @@
 A test of "nothing is paid twice" reads these, and takes no client's word for it.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from threading import Lock
@@ -32,13 +31,12 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 
 class Call(msgspec.Struct, gc=False):
-    """A call to the API; no key is kept, only the first half of its digest."""
+    """A call to the API; no key is kept."""
 
     method: str
     path: str
     endpoint: str | None
     request_id: str
-    key_digest: str
     n_bytes: int = 0
 
 
@@ -95,8 +93,7 @@ class Books:
         """Enter a call, which has no answer yet."""
         with self._lock:
             request_id = f"req_01{len(self._calls):022d}"
-            digest = key_digest(request.key)
-            call = Call(request.method, request.path, None, request_id, digest, len(request.body))
+            call = Call(request.method, request.path, None, request_id, len(request.body))
             self._calls.append(call)
         return call
 
@@ -123,8 +120,3 @@ class Books:
         """Return the books as they stand."""
         with self._lock:
             return Bill(tuple(self._lines), tuple(self._calls), batches, n_open_requests)
-
-
-def key_digest(key: str) -> str:
-    """Return half of a key's digest: enough to know it by, and not the key."""
-    return hashlib.sha256(key.encode()).hexdigest()[:32]

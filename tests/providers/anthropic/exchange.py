@@ -10,8 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from tests.providers.anthropic.errors import ApiError, invalid, not_found
-from tests.providers.anthropic.prompt import Json, share_of
+from tests.providers.anthropic.prompt import ApiError, Json, invalid, not_found, share_of
 
 Endpoint = Literal[
     "messages",
@@ -90,14 +89,6 @@ _SPOILING: Final[tuple[Outcome, ...]] = (
     *("errored", "expired", "canceled"),
     *("refused", "truncated", "unreadable"),
 )
-
-
-class Programme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What POST /_faults takes: faults join those that wait, shares replace the former."""
-
-    faults: tuple[Fault, ...] = ()
-    shares: Shares | None = None
-    clear: bool = False
 
 
 class FaultPlan:

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.parser import BytesParser
 from email.policy import HTTP
-from http.server import BaseHTTPRequestHandler
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from tests.providers.anthropic.exchange import USAGE_LIMIT
-from tests.providers.loopback import TOO_LATE, LoopbackFake
+from tests.providers.loopback import TOO_LATE, Handler, LoopbackFake
 from tests.providers.openai import Json, Said
 from tests.providers.openai_batches.service import (
     ENDED,
@@ -59,7 +58,7 @@ class FakeOpenAIBatches(LoopbackFake):
     ) -> None:
         """Make a fake whose model says this; api_key is the one key it takes, or any, if None."""
         self.service = Service(say, api_key)
-        super().__init__(type("BoundBatchHandler", (_Handler,), {"service": self.service}))
+        super().__init__(_Handler, service=self.service)
 
     def inject(self, *troubles: Trouble) -> None:
         """Let something go wrong with each of the next calls."""
@@ -83,27 +82,12 @@ class FakeOpenAIBatches(LoopbackFake):
         self.service.files.clear()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """One connection."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     service: Service
 
-    def do_GET(self) -> None:
-        """Show a batch, the batches, a file or its content."""
-        self._handle()
-
-    def do_POST(self) -> None:
-        """Take a file or an order, or cancel a batch."""
-        self._handle()
-
-    def log_message(self, *_args: object) -> None:
-        """Say nothing: a test's output is its own."""
-
-    def _handle(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        key = self.headers.get("authorization", "").removeprefix("Bearer ")
+    def serve(self) -> None:
+        """Do what is asked, unless a trouble comes first."""
+        body, key = self.received(), self.token
         place = urlsplit(self.path)
         parts = place.path.removeprefix("/v1/").split("/")
         call, service, sent = _call(self.command, parts), self.service, None
@@ -129,9 +113,10 @@ class _Handler(BaseHTTPRequestHandler):
             case "page":
                 self._send(replace(sent, body=b"<html>Sign in</html>", kind="text/html"))
             case "cut_half":
-                self._send(sent, n_bytes=len(sent.body) // 2)
+                self._send(sent, share=0.5)
+                self.cut()
             case "cut_quietly":
-                self._send(replace(sent, body=sent.body[: len(sent.body) // 2]), is_sized=False)
+                self._send(replace(sent, body=sent.body[: len(sent.body) // 2]))
             case _:
                 self._send(sent)
 
@@ -170,25 +155,10 @@ class _Handler(BaseHTTPRequestHandler):
         return content
 
     def _send(
-        self,
-        sent: Sent,
-        *,
-        n_bytes: int | None = None,
-        is_sized: bool = True,
-        headers: Mapping[str, str] | None = None,
+        self, sent: Sent, *, share: float = 1.0, headers: Mapping[str, str] | None = None
     ) -> None:
-        self.send_response(sent.status)
-        self.send_header("content-type", sent.kind)
-        self.send_header("retry-after-ms", "1")
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        if is_sized:
-            self.send_header("content-length", str(len(sent.body)))
-        else:
-            self.send_header("connection", "close")
-        self.end_headers()
-        self.wfile.write(sent.body[:n_bytes])
-        self.close_connection = n_bytes is not None or not is_sized
+        given = {"content-type": sent.kind, "retry-after-ms": "1", **(headers or {})}
+        self.send(sent.status, sent.body, given, share=share)
 
 
 def _call(method: str, parts: Sequence[str]) -> Call:

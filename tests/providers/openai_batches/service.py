@@ -34,15 +34,8 @@ Kind = Literal[
     "cut_quietly",  # a file breaks off as if that were its end
 ]
 UNDONE: Final = frozenset(
-    {
-        "rate_limited",
-        "overloaded",
-        "no_quota",
-        "usage_limit",
-        "too_large",
-        "cut_before",
-        "error_before",
-    }
+    {"rate_limited", "overloaded", "no_quota", "usage_limit", "too_large"}
+    | {"cut_before", "error_before"}
 )
 
 

@@ -1,6 +1,5 @@
 """A judge that asks in batches at a price, its clock, and what became of its queries."""
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -11,6 +10,7 @@ from commands.batching.receiving import BatchReceiver
 from commands.batching.recovery import adopt_named, forget_batch
 from commands.batching.waiting import BatchOptions
 from commands.decisions.recorder import Recorder
+from commands.errors import WorkInFlight
 from commands.judging.batches import JudgeSide, attending_batches, judge_in_batches
 from commands.judging.judge import JudgeTask, JudgingSummary, begun_again
 from commands.ports import BatchJudge, BatchJudgeOf, Reply, no_progress
@@ -21,8 +21,8 @@ from ledger.store import Ledger
 from projections.tournament.batches import Batch
 from projections.tournament.remaining import AskingRules, open_queries
 from projections.verdicts.queries import JudgeQuery
-from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned
-from tests.support.builders.events import NOON, STREAM, verdict
+from tests.support.builders.commands import JUDGE, P1, P2, PowerCut, prefer_tuned
+from tests.support.builders.events import NOON, STREAM, key, verdict
 from tests.support.scripted import ScriptedBatchJudge
 
 SETTLE_S = 300.0
@@ -89,7 +89,6 @@ def batching(
     tell: Callable[[str], None] = lambda _: None,
 ) -> BatchOptions:
     """Return how batches are handled, by that clock."""
-    rng = random.Random(0)  # noqa: S311  # no secret
     return BatchOptions(
         tell,
         no_progress,
@@ -99,7 +98,6 @@ def batching(
         most_queries=most_queries,
         sleep=clock.sleep,
         now=clock.now,
-        rng=rng,
     )
 
 
@@ -133,6 +131,34 @@ def judged(
         JUDGE, [P1, P2], AskingRules(retries), how.pricing_of, max_usd=max_usd, limit=limit
     )
     return batched(recorder, task, lambda _: port, how)
+
+
+def killed_sending(
+    recorder: Recorder, port: ScriptedBatchJudge, how: BatchOptions, *, accepts: bool
+) -> None:
+    """Let the process die while it sends a batch, which the provider takes or does not."""
+    port.fail_next(PowerCut(), accepts=accepts)  # type: ignore[arg-type]  # no error of ours
+    with pytest.raises(PowerCut):
+        judged(recorder, port, how)
+
+
+def left_in_flight(
+    recorder: Recorder, port: ScriptedBatchJudge, how: BatchOptions, *, limit: int | None = None
+) -> None:
+    """Judge without waiting, and leave batches with the provider."""
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, how, limit=limit)
+
+
+def strangers_batch(recorder: Recorder, port: ScriptedBatchJudge) -> None:
+    """Let somebody else send a batch of the same size in the same workspace."""
+    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+
+
+def taken_up(recorder: Recorder) -> str | None:
+    """Return under which name the only batch is known."""
+    (batch,) = recorder.state.batches.values()
+    return batch.submitted.provider_batch_id if batch.submitted else None
 
 
 def batched(

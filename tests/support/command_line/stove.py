@@ -34,7 +34,7 @@ from tests.support.faults.death import die
 IMPORTED: Final = (
     "commands.backends._parquet",
     "commands.backends.anthropic.batches",
-    "commands.backends.endpoint.responder",
+    "commands.backends.endpoint.askers",
     "commands.backends.reference_judge",
     "opentelemetry.propagate",  # by a client of models, where it is installed
     "sqlite_utils",  # with pandas, by whoever makes a ledger

@@ -125,7 +125,7 @@ class TestFaults(BatchFaults):
 
     def retell(self, provider_batch_id: str, edit: Callable[[list[bytes]], list[bytes]]) -> None:
         """Change the file of results."""
-        batch = self.fake.service.batches.named(provider_batch_id)
+        batch = self.fake.service.batches[provider_batch_id]
         batch.results = b"\n".join(edit(batch.results.splitlines()))
 
 

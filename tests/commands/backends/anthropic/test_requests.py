@@ -64,19 +64,6 @@ def test_a_request_holds_what_names_the_query_and_no_sampling() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("cache", "mark"),
-    [("5m", {"type": "ephemeral"}), ("1h", {"type": "ephemeral", "ttl": "1h"}), ("off", None)],
-)
-def test_the_system_text_is_cached_as_long_as_is_wanted(cache: CacheTtl, mark: object) -> None:
-    """A cache write that is never read costs more than none."""
-    marked = {} if mark is None else {"cache_control": mark}
-
-    system = form(cache).params(QUERY)["system"]
-
-    assert system == [{"type": "text", "text": QUERY.system, **marked}]
-
-
 def test_the_schema_is_sent_where_it_is_the_protocol() -> None:
     """One schema for all dimensions: another would empty the cache."""
     config = form(protocol="schema", effort="max").params(QUERY)["output_config"]

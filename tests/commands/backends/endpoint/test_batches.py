@@ -13,7 +13,7 @@ from commands.ports import Answer, NoReply, Reply
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from projections.verdicts.queries import queries_digest
-from tests.providers.openai import MODEL, Json, Said
+from tests.providers.openai import MODEL, Json
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Call, Kind, Trouble, error
 from tests.support.builders.anthropic import CANARY, queries
@@ -310,17 +310,6 @@ def test_a_parameter_that_one_rejection_quotes_is_left_out_of_that_query_alone(
     assert "temperature" in bodies[plain.query_key]
     assert "temperature" not in bodies[odd.query_key]
     assert [[*each.refused] for each in (*first, *second)] == [[]] * 4
-
-
-def test_a_refusal_is_a_reply_that_is_paid_for() -> None:
-    """It is read as one that came by itself."""
-    with FakeOpenAIBatches(lambda _: Said(None, refusal="No.")) as fake:
-        judge = batching(fake.url)
-        (reply,) = judge.results(ended(judge, fake, 1))
-
-    assert isinstance(reply, Reply)
-    assert (reply.text, reply.stop_reason) == ("No.", "refusal")
-    assert reply.usage is not None
 
 
 def test_an_answer_that_is_none_may_have_been_billed(

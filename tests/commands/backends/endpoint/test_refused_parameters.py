@@ -3,13 +3,9 @@
 import json
 from collections.abc import Mapping
 
-import httpx2
-import openai
 import pytest
 
-from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.refused_parameters import LearntParameters
-from commands.backends.endpoint.responder import EndpointResponders
+from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -27,9 +23,11 @@ from projections.tournament.state import Tournament
 from tests.providers.billing_gateway import Gateway, Sent, well
 from tests.providers.openai import MODEL, Json
 from tests.support.builders.commands import open_tournament, record_answers, types_of
+from tests.support.builders.endpoints import responder_of
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.builders.events import judge as judge_settings
 from tests.support.builders.money import FlatRate
+from tests.support.contracts import QUERIES
 
 USUAL: Mapping[str, object] = {"type": "invalid_request_error"}
 WANTS_ANOTHER_NAME: Json = {
@@ -89,9 +87,9 @@ def generate(
     recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted])))
     billing = LedgerBilling(recorder, price_table(None), None, told.append)
     served = Endpoint(gateway.url, "entrant", None, n_at_a_time=n_at_a_time)
-    generator = EndpointGenerator(
-        EndpointResponders({EntrantId("base"): served}), told.append
-    ).billed_by(billing)
+    generator = EndpointGenerator(responder_of({EntrantId("base"): served}), told.append).billed_by(
+        billing
+    )
     wanted = [each.prompt_id for each in prompts]
     generate_missing(recorder, lambda: generator, wanted, on_progress=no_progress)
     return recorder.state, told
@@ -183,6 +181,7 @@ def test_a_rejection_that_was_perhaps_billed_is_recorded_before_another_is_sent(
     assert sum(len(each.requests) for each in sent) == len(gateway.asked) - 10 == 4 + 2
 
 
+MAX_TOKENS = ("max_tokens", "max_completion_tokens")
 BOTH = "Unsupported parameters for this model: max_tokens and temperature"
 
 
@@ -285,21 +284,22 @@ def test_nothing_is_learnt_from_a_rejection_that_stays(
 
 def test_a_server_that_was_found_to_take_neither_name_is_asked_once() -> None:
     """Two ledgers that were merged may say so."""
-    names = ("max_tokens", "max_completion_tokens")
-    known = [
-        ParameterRefused(base_url="u", model="m", parameter=one, instead=other, detail="")
-        for one, other in (names, names[::-1])
-    ]
-    asked: list[Mapping[str, object]] = []
 
-    def post(_: str, body: Mapping[str, object]) -> bytes:
-        asked.append(body)
-        assert len(asked) < 9, "it is asked for ever"
-        words = f"Unsupported parameter: '{next(iter(body))}'"
-        answer = httpx2.Response(400, request=httpx2.Request("POST", "http://x"))
-        raise openai.BadRequestError(words, response=answer, body={"message": words})
+    def neither(_: int, body: Json) -> Sent:
+        words = f"Unsupported parameter: '{(body.keys() & MAX_TOKENS).pop()}'"
+        return Sent(400, {"error": {"message": words, **USUAL}})
 
-    with pytest.raises(openai.BadRequestError):
-        LearntParameters("u", "m", known).adapt(post)("/chat/completions", {"max_tokens": 5})
+    with Gateway(neither) as gateway:
+        known = [
+            ParameterRefused(
+                base_url=gateway.url, model=MODEL, parameter=one, instead=other, detail=""
+            )
+            for one, other in (MAX_TOKENS, MAX_TOKENS[::-1])
+        ]
+        asked = judge_settings(
+            "o", provider="endpoint", model=MODEL, parameters=(("max_tokens", 9.0),)
+        )
+        judge = EndpointJudge(asked, Endpoint(gateway.url, "judge", None), refused=known)
+        judge.ask(QUERIES[0])
 
-    assert len(asked) == 1
+    assert len(gateway.asked) == 1

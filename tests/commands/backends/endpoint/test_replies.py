@@ -38,9 +38,17 @@ def test_servers_tell_of_their_cache_in_many_ways(details: object) -> None:
     assert (counted.n_input + counted.n_cache_read, counted.n_output) == (7, 2)
 
 
-def test_a_server_need_not_count() -> None:
+@pytest.mark.parametrize(
+    ("told", "usage"),
+    [
+        ({"prompt_tokens": 20.0, "completion_tokens": 5.0}, Usage(n_input=20, n_output=5)),
+        ({"prompt_tokens": -1, "completion_tokens": 5}, None),
+        (None, None),
+    ],
+)
+def test_a_server_need_not_count(told: object, usage: Usage | None) -> None:
     """Then nothing is known of tokens, which is not the same as none."""
-    assert reply_of(QUERY.query_key, completion({"content": "VERDICT: A"})).usage is None
+    assert reply_with(told).usage == usage
 
 
 def test_thinking_is_paid_for_as_output() -> None:
@@ -94,10 +102,15 @@ def test_reasoning_is_not_part_of_a_reply(message: dict[str, object]) -> None:
 
 @pytest.mark.parametrize(
     ("finish_reason", "stop_reason"),
-    [("length", "max_tokens"), ("model_length", "max_tokens"), ("stop", "end_turn"), (None, "")],
+    [
+        *(("length", "max_tokens"), ("model_length", "max_tokens"), ("stop", "end_turn")),
+        *(("content_filter", "refusal"), ("abort", "abort"), (None, "")),
+    ],
 )
-def test_a_reply_of_reasoning_alone_is_empty(finish_reason: str | None, stop_reason: str) -> None:
-    """The model thought until nothing was left for a verdict; that is truncated, or empty."""
+def test_the_end_of_a_reply_is_told_in_one_language(
+    finish_reason: str | None, stop_reason: str
+) -> None:
+    """Truncated, refused and unreadable replies are counted apart; reasoning alone is no reply."""
     body = completion({"content": None, "reasoning_content": "Let me see."}, finish_reason)
 
     reply = reply_of(QUERY.query_key, body)

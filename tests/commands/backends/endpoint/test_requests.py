@@ -2,7 +2,8 @@
 
 import pytest
 
-from commands.backends.endpoint.requests import ChatForm, can_do_without, remedy_of
+from commands.backends.endpoint.refused_parameters import can_do_without, remedy_of
+from commands.backends.endpoint.requests import ChatForm
 from commands.judging.panel import Parameters
 from ledger.events.registration import JudgeSettings, Provider
 from ledger.identity import JudgeId

@@ -4,18 +4,17 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Mapping
-from functools import partial
-from http.server import BaseHTTPRequestHandler
 
+import httpx2
 import openai
 import pytest
 
 from commands.backends.endpoint.requests import PATH
-from commands.backends.endpoint.server import Endpoint, post_by
+from commands.backends.endpoint.server import Asker, Endpoint
 from commands.ports import NoReply
 from ledger.identity import Digest, Json
 from tests.providers.billing_gateway import Gateway, Sent
-from tests.providers.loopback import LoopbackFake
+from tests.providers.loopback import Handler, LoopbackFake
 from tests.providers.openai import MODEL, FakeOpenAI
 from tests.support.patience import PATIENCE_S
 
@@ -27,11 +26,10 @@ BODY: Mapping[str, Json] = {
 NOBODY = "http://127.0.0.1:1/v1"  # where nobody listens
 
 
-def posted(gateway: Gateway) -> bytes:
+def posted(url: str) -> bytes:
     """Return the body of an answer."""
-    server = Endpoint(gateway.url, "m", None, timeout_s=PATIENCE_S)
-    with server.client() as client:
-        return post_by(client)(PATH, BODY)
+    with Endpoint(url, "m", None, timeout_s=PATIENCE_S).client() as client:
+        return client.post(PATH, body=BODY, cast_to=httpx2.Response).content
 
 
 @pytest.mark.parametrize(
@@ -45,10 +43,10 @@ def test_an_answer_that_is_compressed_all_the_same_is_read(
     for status in (200, 400):
         with Gateway(lambda _, __: Sent(status, compress(b'{"a": "x"}'), headers)) as gateway:  # noqa: B023  # called at once
             if status == 200:
-                assert posted(gateway) == b'{"a": "x"}'
+                assert posted(gateway.url) == b'{"a": "x"}'
             else:
                 with pytest.raises(openai.APIStatusError) as refused:
-                    posted(gateway)
+                    posted(gateway.url)
                 assert refused.value.body == {"a": "x"}
 
 
@@ -59,7 +57,7 @@ def test_a_compressed_answer_that_cannot_be_read_is_none(content: bytes) -> None
     """It is something else, or would fill the memory."""
     answer = Sent(200, content, {"content-encoding": "gzip"})
     with Gateway(lambda _, __: answer) as gateway, pytest.raises(openai.APIConnectionError):
-        posted(gateway)
+        posted(gateway.url)
 
 
 def test_an_answer_that_is_too_large_is_not_kept() -> None:
@@ -69,7 +67,7 @@ def test_an_answer_that_is_too_large_is_not_kept() -> None:
         Gateway(lambda _, __: answer) as gateway,
         pytest.raises(openai.APIConnectionError) as caught,
     ):
-        posted(gateway)
+        posted(gateway.url)
 
     assert "more than 8,000,000 bytes" in str(caught.value.__cause__)
 
@@ -82,36 +80,25 @@ def test_an_answer_that_never_ends_times_out(monkeypatch: pytest.MonkeyPatch) ->
         Gateway(lambda _, __: dripping) as gateway,
         pytest.raises(openai.APITimeoutError) as caught,
     ):
-        posted(gateway)
+        posted(gateway.url)
 
     assert "the answer does not end" in str(caught.value.__cause__)
 
 
-class _Moved(BaseHTTPRequestHandler):
+class _Moved(Handler):
     """Says that it is to be said elsewhere."""
 
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
+    def serve(self) -> None:
         """Name the place."""
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(307)
-        self.send_header("location", "https://elsewhere/v1/chat/completions")
-        self.send_header("content-length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # theirs
-        """Print nothing."""
+        self.received()
+        self.send(307, b"{}", {"location": "https://elsewhere/v1/chat/completions"})
 
 
 def test_a_server_that_moved_says_where_to() -> None:
     """A key is not carried there unasked; base_url can be corrected."""
     with LoopbackFake(_Moved) as fake:
-        server = Endpoint(fake.url, "m", None)
-        with server.client() as client:
-            send = partial(post_by(client), PATH, BODY)
-            answer = server.answer(Digest("1"), send, json.loads)
+        asker = Asker(Endpoint(fake.url, "m", None), "m", ())
+        answer = asker.ask(Digest("1"), PATH, BODY, json.loads)
 
     assert isinstance(answer, NoReply)
     assert answer.then == "stop"
@@ -126,10 +113,7 @@ def test_a_proxy_is_asked_instead(
     with FakeOpenAI() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", bypassed)
-        with (
-            Endpoint(NOBODY, "m", None).client() as client,
-            pytest.raises(openai.APIError),
-        ):
-            post_by(client)(PATH, BODY)
+        with pytest.raises(openai.APIError):
+            posted(NOBODY)
 
     assert len(proxy.traffic.asked) == n_asked

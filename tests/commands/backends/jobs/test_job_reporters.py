@@ -18,23 +18,6 @@ def spec(tmp_path: Path) -> ExecutionSpec:
     return ExecutionSpec("probe", project="olmo", root=tmp_path)
 
 
-def test_tensorboard_reads_what_was_reported(spec: ExecutionSpec) -> None:
-    """As its own reader says, at the steps of the training."""
-    reading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    report = reporter_to("tensorboard", spec)
-
-    for step, score in ((10, 0.25), (20, 0.5)):
-        report(step, {"doses/score": score, "texts/perplexity": 8.0})
-
-    written: Any = reading.EventAccumulator(str(spec.folder / "tensorboard"))
-    written.Reload()
-    assert written.Tags()["scalars"] == ["doses/score", "texts/perplexity"]
-    assert [(each.step, each.value) for each in written.Scalars("doses/score")] == [
-        (10, 0.25),
-        (20, 0.5),
-    ]
-
-
 @pytest.mark.nightly
 def test_weights_and_biases_has_what_was_reported(
     spec: ExecutionSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

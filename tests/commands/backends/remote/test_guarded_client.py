@@ -4,7 +4,6 @@ import json
 import ssl
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import msgspec
@@ -12,10 +11,9 @@ import pytest
 
 from commands.backends.anthropic.batches import judge_batches
 from commands.backends.anthropic.client import make_client
-from commands.backends.anthropic.judge import AnthropicJudge
+from commands.backends.anthropic.messages import AnthropicJudge
+from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.endpoint.batches import OpenAIBatches
-from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.responder import EndpointResponders
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.bodies import decode_json
 from commands.decisions.recorder import Recorder
@@ -30,9 +28,10 @@ from ledger.exchange import export_lines
 from ledger.identity import EntrantId, JudgeId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules
-from tests.providers.loopback import LoopbackFake
+from tests.providers.loopback import Handler, LoopbackFake
 from tests.support.builders.anthropic import judge_settings, queries, told_of
 from tests.support.builders.commands import record_answers
+from tests.support.builders.endpoints import responder_of
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.builders.events import judge as registered_judge
 from tests.support.scripted import answered
@@ -49,40 +48,30 @@ class Echo(LoopbackFake):
 
     def __init__(self) -> None:
         self.status, self.n_asked = 400, 0
-        super().__init__(type("BoundEcho", (_Handler,), {"echo": self}))
+        super().__init__(_Handler, echo=self)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """One connection."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     echo: Echo
 
-    def do_GET(self) -> None:
+    def serve(self) -> None:
         """Fail."""
         self.echo.n_asked += 1
-        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.received()
         message = (
             f"{self.headers} {OURS}: Authorization: Bearer {FOREIGN}, x-api-key: {FOREIGN},"
             f" sk-{FOREIGN}, https://me:{FOREIGN}@host/v1?key={FOREIGN}"
         )
         told = {"type": "some_error", "message": message, "code": OURS}
+        headers = {
+            "request-id": OURS,
+            "x-request-id": f"Bearer {FOREIGN}",
+            "location": f"https://host/?key={FOREIGN}",
+            "retry-after": "99999999",
+            "x-should-retry": "false",
+        }
         body = json.dumps({"type": "error", "error": told}).encode()
-        self.send_response(self.echo.status)
-        self.send_header("content-length", str(len(body)))
-        self.send_header("request-id", OURS)
-        self.send_header("x-request-id", f"Bearer {FOREIGN}")
-        self.send_header("location", f"https://host/?key={FOREIGN}")
-        self.send_header("retry-after", "99999999")
-        self.send_header("x-should-retry", "false")
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_POST = do_GET  # noqa: N815  # theirs
-
-    def log_message(self, *_args: object) -> None:
-        """Say nothing: a test's output is its own."""
+        self.send(self.echo.status, body, headers)
 
 
 @pytest.fixture
@@ -128,7 +117,7 @@ def asks(echo: Echo) -> Iterator[Mapping[str, Ask]]:
             "batches of chats": lambda: of_openai.create([query]),
             "the state of a batch of chats": lambda: of_openai.retrieve("b"),
             "responses": lambda: [
-                *EndpointGenerator(EndpointResponders({EntrantId("base"): served})).generate([task])
+                *EndpointGenerator(responder_of({EntrantId("base"): served})).generate([task])
             ],
         }
 

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from commands.asking.waiting_notices import WaitingNotices
+from commands.asking.pool import WaitingNotices
 from tests.support.builders.anthropic import FakeTime
 
 

@@ -1,12 +1,10 @@
 """The judge that asks through the Messages API, against a server that fails as the real one."""
 
-from itertools import chain
-
 import msgspec
 import pytest
 from anthropic import Anthropic
 
-from commands.backends.anthropic.judge import AnthropicJudge
+from commands.backends.anthropic.messages import AnthropicJudge
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import Answer, Judge, NoReply, Reply
 from commands.settings.schema import CacheTtl
@@ -15,7 +13,6 @@ from tests.providers.anthropic.exchange import Fault, Kind
 from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.billing_gateway import STATUSES, Gateway, Sent
-from tests.providers.openai import Json
 from tests.support.builders.anthropic import (
     CANARY,
     MODEL,
@@ -25,7 +22,7 @@ from tests.support.builders.anthropic import (
     told_of,
 )
 from tests.support.contracts import JudgeContract
-from tests.support.scripted import answer_groups, answered
+from tests.support.scripted import answered
 
 (QUERY,) = queries(1)
 
@@ -34,13 +31,12 @@ def judging(
     client: Anthropic,
     *,
     n_at_a_time: int = 1,
-    clock: FakeTime | None = None,
     cache: CacheTtl = "5m",
     **parameters: str | float,
 ) -> AnthropicJudge:
-    """Return a judge by a clock."""
-    now, settings = (clock or FakeTime()).now, judge_settings(**parameters)
-    return AnthropicJudge(client, settings, cache=cache, n_at_a_time=n_at_a_time, now=now)
+    """Return a judge."""
+    settings = judge_settings(**parameters)
+    return AnthropicJudge(client, settings, cache=cache, n_at_a_time=n_at_a_time)
 
 
 def failure_of(judge: Judge, query: object = QUERY) -> NoReply:
@@ -197,30 +193,12 @@ def test_a_provider_that_stays_busy_is_left_alone(
     fake_anthropic.inject(Fault(endpoint="messages", kind="overloaded", n=1000))
 
     with pytest.raises(ProviderError, match="run the same command again"):
-        came.extend(answered(judging(anthropic_client, clock=clock), queries(3), clock=clock))
+        came.extend(answered(judging(anthropic_client), queries(3), clock=clock))
 
     (failure,) = came
     assert isinstance(failure, NoReply)
     assert (failure.reason, failure.fate) == ("errored", "refused")
     assert 3600 < sum(clock.slept) < 3800
-
-
-def test_a_wait_of_hours_is_kept_and_told(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """Nobody would know why nothing happens."""
-    clock, told = FakeTime(), list[str]()
-    fake_anthropic.inject(Fault(endpoint="messages", kind="rate_limited", retry_after_s=7200.0))
-
-    judge = judging(anthropic_client, clock=clock)
-    groups = answer_groups(judge, queries(2), pace=clock.pace(), tell=told.append)
-    answers = [*chain.from_iterable(groups)]
-
-    assert all(isinstance(answer, Reply) for answer in answers)
-    assert clock.slept == [7200.0]
-    (line,) = told
-    assert "takes no more requests now: waiting 7200 s, until" in line
-    assert set(fake_anthropic.bill().n_paid_by_digest.values()) == {1}
 
 
 @pytest.mark.parametrize(("asked_s", "told"), [(90_000.0, "90000 s"), (float("inf"), "inf s")])
@@ -232,32 +210,16 @@ def test_a_provider_that_wants_a_day_is_not_waited_for(
     fake_anthropic.inject(Fault(endpoint="messages", kind="rate_limited", retry_after_s=asked_s))
 
     with pytest.raises(ProviderError, match=f"it asks to wait {told}"):
-        list(answered(judging(anthropic_client, clock=clock), queries(3), clock=clock))
+        list(answered(judging(anthropic_client), queries(3), clock=clock))
 
     assert clock.slept == []
     assert len(fake_anthropic.bill().posts) == 1
 
 
-def well(body: Json, **headers: str) -> Sent:
-    """Answer as the API does."""
-    block = {"type": "text", "text": "VERDICT: A"}
-    usage = {"input_tokens": 30, "output_tokens": 5}
-    message = {"type": "message", "model": body["model"], "content": [block], "usage": usage}
-    told = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Sent(200, {**message, "stop_reason": "end_turn"}, told)
-
-
-def asked_through(gateway: Gateway) -> Answer:
-    """Return what comes of a query that is asked through a gateway."""
-    with client_of(gateway.url.removesuffix("/v1")) as client:
-        return judging(client).ask(QUERY)
-
-
 def through(gateway: Gateway) -> NoReply:
     """Return why nothing does."""
-    answer = asked_through(gateway)
-    assert isinstance(answer, NoReply)
-    return answer
+    with client_of(gateway.url.removesuffix("/v1")) as client:
+        return failure_of(judging(client))
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -269,17 +231,6 @@ def test_whatever_a_gateway_answers_may_be_billed(status: int) -> None:
         assert len(gateway.asked) == 1
 
 
-@pytest.mark.parametrize("status", [403, 408, 498])
-def test_one_querys_own_status_ends_no_run(status: int) -> None:
-    """It says nothing of the key."""
-    words = {"type": "error", "error": {"type": "odd", "message": "not this one"}}
-    with Gateway(lambda *_: Sent(status, words)) as gateway:
-        failure = through(gateway)
-
-    assert failure.then == "go on"
-    assert "not this one" in failure.detail
-
-
 def test_an_error_in_a_success_is_read_as_the_error_that_it_is() -> None:
     """A gateway's own habit; a limit is waited for."""
     limit = {"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down."}}
@@ -287,16 +238,3 @@ def test_an_error_in_a_success_is_read_as_the_error_that_it_is() -> None:
         failure = through(gateway)
 
     assert (failure.fate, failure.then) == ("refused", "wait")
-
-
-def test_requests_wait_when_the_provider_says_that_none_is_left() -> None:
-    """Asking on would be refused, and too many refusals are held against the key."""
-    told = {
-        "anthropic_ratelimit_requests_remaining": "0",
-        "anthropic_ratelimit_requests_reset": "2026-10-01T00:00:20Z",  # FakeTime begins at 0
-    }
-    with Gateway(lambda _, body: well(body, **told)) as gateway:
-        reply = asked_through(gateway)
-
-    assert isinstance(reply, Reply)
-    assert reply.asked_s == 20.0

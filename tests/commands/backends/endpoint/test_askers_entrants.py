@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from commands.backends.endpoint.responder import EndpointResponders
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -43,6 +42,7 @@ from ledger.store import Ledger
 from projections.evaluations.state import Evaluations
 from tests.providers.openai import MODEL, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import open_tournament, types_of
+from tests.support.builders.endpoints import responder_of
 from tests.support.builders.evaluating import Capitals
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.contracts import GeneratorContract
@@ -67,7 +67,7 @@ def evaluate(
 ) -> Evaluations:
     """Evaluate in chunks of ten, and return what is known when that is over."""
     served = Endpoint(url, "entrant", None)
-    generator = EndpointGenerator(EndpointResponders({EntrantId("base"): served}))
+    generator = EndpointGenerator(responder_of({EntrantId("base"): served}))
     inference = Inference(BASE, lambda: generator, None)
     for evaluation in evaluations:
         evaluation.chunk_size = 10
@@ -122,7 +122,7 @@ def test_a_server_that_rejects_everything_has_no_sample_given_up(ledger: Ledger)
 def test_prompts_that_are_all_too_long_are_no_fault_of_the_server(ledger: Ledger) -> None:
     """The last chunk may be of prompts that are all too long."""
     with FakeOpenAI() as fake:
-        fake.inject(*[Fault("slow")] * 10, *[Fault("too long")] * 10)
+        fake.inject(*[None] * 10, *[Fault("too long")] * 10)
         evaluate(ledger, fake.url, [Capitals(*items(20, "a"))])
 
     [run] = EvaluationRecorder(ledger, STREAM).state.runs
@@ -186,9 +186,7 @@ def tasks(n: int) -> list[GenerationTask]:
 def generator(url: str, *, n_at_a_time: int = 1, api_key: str | None = None) -> EndpointGenerator:
     """Return the generator of two entrants on a server that is asked nothing again."""
     served = Endpoint(url, "entrant", api_key, n_at_a_time=n_at_a_time)
-    return EndpointGenerator(
-        EndpointResponders({EntrantId("base"): served, EntrantId("tuned"): served})
-    )
+    return EndpointGenerator(responder_of({EntrantId("base"): served, EntrantId("tuned"): served}))
 
 
 def results_of(url: str, asked: Sequence[GenerationTask], *, n_at_a_time: int = 1) -> Results:
@@ -371,11 +369,9 @@ def test_what_becomes_of_requests_is_recorded_by_its_billing(recorder: Recorder)
     recorder.record(open_tournament(opened(entrants=[hosted(), hosted("tuned")])))
     billing = LedgerBilling(recorder, price_table(), None, lambda _: None)
     with FakeOpenAI(say) as fake:
-        fake.inject(Fault("slow"), Fault("server_error"), Fault("slow"), Fault("too_large"))
+        fake.inject(None, Fault("server_error"), None, Fault("too_large"))
         served = {EntrantId("base"): Endpoint(fake.url, "entrant", None)}
-        answers = (
-            EndpointGenerator(EndpointResponders(served)).billed_by(billing).generate(tasks(4))
-        )
+        answers = EndpointGenerator(responder_of(served)).billed_by(billing).generate(tasks(4))
         with pytest.raises(LeftUnanswered):
             list(answers)
 
@@ -408,9 +404,7 @@ def test_ctrl_c_records_the_answers_under_way_and_asks_no_more(
     billing = LedgerBilling(recorder, price_table(), None, lambda _: None)
     with FakeOpenAI(say) as fake:
         served = {EntrantId("base"): Endpoint(fake.url, "entrant", None)}
-        answers = (
-            EndpointGenerator(EndpointResponders(served)).billed_by(billing).generate(tasks(4))
-        )
+        answers = EndpointGenerator(responder_of(served)).billed_by(billing).generate(tasks(4))
         first = next(answers)
         with pytest.raises(KeyboardInterrupt):
             next(answers)
@@ -433,7 +427,7 @@ def sent(options: EntrantOptions, temperature: float | None = 0.5) -> Json:
     task = GenerationTask(key("r"), chosen, "a dose", 7, options_of(chosen))
     with FakeOpenAI() as fake:
         served = Endpoint(fake.url, "entrant", None)
-        list(EndpointGenerator(EndpointResponders({chosen.entrant_id: served})).generate([task]))
+        list(EndpointGenerator(responder_of({chosen.entrant_id: served})).generate([task]))
         [asked] = fake.traffic.asked
     return asked
 

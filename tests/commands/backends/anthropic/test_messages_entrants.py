@@ -7,13 +7,11 @@ import pytest
 from anthropic import Anthropic
 
 from commands.backends.anthropic.batches import entrant_batches
-from commands.backends.anthropic.responder import AnthropicResponder
+from commands.backends.anthropic.messages import AnthropicResponder
 from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import options_of
 from commands.errors import (
     ConfigurationError,
-    ProviderError,
-    SpendLimitReached,
 )
 from commands.ports import (
     GeneratedText,
@@ -21,11 +19,9 @@ from commands.ports import (
     GenerationOptions,
     GenerationTask,
 )
-from ledger.errors import TourneyError
 from ledger.events.money import Usage
 from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant
-from tests.providers.anthropic.exchange import Fault, Kind
 from tests.providers.anthropic.messages import Reply
 from tests.providers.anthropic.prompt import Params
 from tests.providers.anthropic.requests import client_of
@@ -154,26 +150,6 @@ def test_a_refusal_is_no_response() -> None:
     assert isinstance(refused, GenerationFailure)
     assert refused.reason == "refused"
     assert isinstance(refused.usage, Usage)
-
-
-@pytest.mark.parametrize(
-    ("kind", "error"),
-    [
-        ("no_credit", SpendLimitReached),
-        ("usage_limit", SpendLimitReached),
-        ("page", ProviderError),
-    ],
-)
-def test_what_no_other_request_can_pass_stops_at_once(
-    client: Anthropic, fake: FakeAnthropic, kind: Kind, error: type[TourneyError]
-) -> None:
-    """Nothing more is sent, and nothing was paid."""
-    fake.inject(Fault(endpoint="messages", kind=kind, n=9))
-
-    with pytest.raises(error):
-        answers(client, [task("One?"), task("Two?")])
-
-    assert not fake.bill().paid
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import httpx2
 import openai
 import pytest
 
-from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
@@ -68,23 +68,6 @@ class TestEndpointJudge(JudgeContract):
         return served(self._url, n_at_a_time=3)
 
 
-def test_a_query_is_sent_whole_and_greedily(fake: FakeOpenAI) -> None:
-    """The query's key names this request: what is sent beside it would change unseen."""
-    served(fake.url).ask(QUERY)
-
-    assert fake.traffic.asked == [
-        {
-            "model": MODEL,
-            "messages": [
-                {"role": "system", "content": QUERY.system},
-                {"role": "user", "content": QUERY.user},
-            ],
-            "max_tokens": 64,
-            "temperature": 0.0,
-        }
-    ]
-
-
 def test_a_reply_is_kept_with_its_tokens_and_the_name_that_the_server_gave() -> None:
     """What was read from the server's cache is not input a second time."""
     with FakeOpenAI(lambda _: Said("VERDICT: B", n_cached=5)) as fake:
@@ -93,26 +76,6 @@ def test_a_reply_is_kept_with_its_tokens_and_the_name_that_the_server_gave() -> 
     n_prompt = len(json.dumps(fake.traffic.asked[0]["messages"])) // 4
     usage = Usage(n_input=n_prompt - 5, n_output=2, n_cache_read=5)
     assert reply == Reply(QUERY.query_key, "VERDICT: B", "end_turn", MODEL, usage)
-
-
-@pytest.mark.parametrize(
-    ("said", "stop_reason", "text"),
-    [
-        (Said("Both", finish_reason="length"), "max_tokens", "Both"),
-        (Said("", finish_reason="content_filter"), "refusal", ""),
-        (Said(None, refusal="I cannot."), "refusal", "I cannot."),
-        (Said(None, finish_reason="abort"), "abort", ""),
-    ],
-)
-def test_the_end_of_a_reply_is_told_in_one_language(
-    said: Said, stop_reason: str, text: str
-) -> None:
-    """Truncated, refused and unreadable replies are counted apart, whoever judges."""
-    with FakeOpenAI(lambda _: said) as fake:
-        reply = served(fake.url).ask(QUERY)
-
-    assert isinstance(reply, Reply)
-    assert (reply.stop_reason, reply.text) == (stop_reason, text)
 
 
 PAGE = "does not reply like OpenAI's API"
@@ -163,15 +126,10 @@ def test_a_server_has_as_long_as_its_settings_say() -> None:
 @pytest.mark.parametrize("cause", [httpx2.ConnectTimeout("no"), httpx2.ConnectError("no")])
 def test_a_request_that_never_left_is_not_billed(cause: Exception) -> None:
     """The client calls a connection that takes too long a timeout, too."""
+    error = openai.APITimeoutError(httpx2.Request("POST", "http://localhost"))
+    error.__cause__ = cause
 
-    def send() -> bytes:
-        error = openai.APITimeoutError(httpx2.Request("POST", "http://localhost"))
-        raise error from cause
-
-    answer = Endpoint("http://localhost", "judge", None).answer(QUERY.query_key, send, len)
-
-    assert isinstance(answer, NoReply)
-    assert (answer.then, answer.fate) == ("ask again", "not sent")
+    assert Endpoint("http://localhost", "judge", None).failure_of(error).fate == "not sent"
 
 
 def test_a_server_without_a_price_goes_on_without_a_cap_only(
