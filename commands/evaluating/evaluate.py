@@ -15,10 +15,9 @@ from msgspec import UNSET
 from commands.decisions.recorder import EvaluationRecorder
 from commands.entrants.generate import why_stop
 from commands.errors import ConfigurationError, DeferredFailures, NothingReadable
-from commands.evaluating.evaluation import Evaluation, SampleResult, rescored
+from commands.evaluating.evaluation import Evaluation, Observed, SampleResult, rescored
 from commands.evaluating.rollout import AnswersEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
-from commands.evaluating.tasks import Observed, TaskEvaluation, TaskPart
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import require_boolean
 from commands.ports import Billing, OnProgress
@@ -292,22 +291,19 @@ def _complete(
 ) -> None:
     """Record that a plan is complete, unless it waits for the tasks of its group."""
     evaluation, known = planned.evaluation, recorder.state
-    if not isinstance(evaluation, TaskEvaluation):
+    if not evaluation.members:
         changed = _changed_scores(evaluation, known.run(planned.plan), before)
         recorder.complete(planned.plan, changed)
         return
     of_entrant = (each for each in among if each.plan.entrant == planned.plan.entrant)
     named = {each.evaluation.id: each for each in (*of_entrant, planned)}
-    members = [named.get(each.id) for each in evaluation.members]
-    observed = {}
-    for each in members:
-        if each is None or known.run(each.plan).missing:
-            return
-        if isinstance(each.evaluation, TaskPart):
-            observed[each.evaluation] = _observed(each, known)
+    members = [named[each.id] for each in evaluation.members if each.id in named]
+    if len(members) < len(evaluation.members) or any(known.run(m.plan).missing for m in members):
+        return
+    observed = {each.evaluation: _observed(each, known) for each in members}
     with blame_evaluation(evaluation.id, "scoring its samples"):
-        outcome = evaluation.outcome(observed)
-    recorder.complete(planned.plan, *outcome or ())
+        completion = evaluation.completion(observed)
+    recorder.complete(planned.plan, *completion)
 
 
 def _observed(planned: PlannedEvaluation, known: Evaluations) -> Observed:

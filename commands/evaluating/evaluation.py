@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from itertools import islice
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from msgspec.structs import replace
 
@@ -39,7 +39,9 @@ from ledger.events.evaluations import (
     ItemRegistered,
     Observation,
     SampleObserved,
+    SampleScore,
     TaskReference,
+    TaskResults,
     UnscorableReason,
     WayOfAsking,
 )
@@ -47,6 +49,16 @@ from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json
 
 SampleResult = ObservedSample | UnscorableSample
+
+Observed: TypeAlias = Mapping[Sample, Observation]
+"""A plan's samples that have an observation."""
+
+
+class Completion(NamedTuple):
+    """What is recorded of a plan when all of its samples are there."""
+
+    scores: Sequence[SampleScore] = ()
+    results: TaskResults | None = None
 
 
 class Evaluation(ABC):
@@ -216,6 +228,15 @@ class Evaluation(ABC):
     def score_together(self, observations: Sequence[Observation]) -> Sequence[Observation]:
         """Return all observations of a run, with the scores that need all of them."""
         return observations
+
+    @property
+    def members(self) -> Sequence["Evaluation"]:
+        """Those whose observations `completion` needs; none: it scores its own, one by one."""
+        return ()
+
+    def completion(self, observed: Mapping["Evaluation", Observed]) -> Completion:  # noqa: ARG002  # those with members
+        """Return the scores and results that all observations of its members have together."""
+        return Completion()
 
     def samples(self, options: EvaluationOptions) -> tuple[Sample, ...]:
         """Return the samples to observe, those of one item next to one another.
