@@ -229,6 +229,10 @@ class Evaluation(ABC):
         """Return all observations of a run, with the scores that need all of them."""
         return observations
 
+    def parts(self) -> Mapping[str, Self]:
+        """Return parts as evaluations of their own, by name, such as the subjects of MMLU."""
+        return {}
+
     @property
     def members(self) -> Sequence["Evaluation"]:
         """Those whose observations `completion` needs; none: it scores its own, one by one."""

@@ -14,8 +14,7 @@ from pydantic_core import ErrorDetails
 from commands.errors import ConfigurationError, MissingExtra, fault_of_pydantic
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.shipped.bank import BankChoices, BankRollout
-from commands.evaluating.shipped.items import ListedEvaluation
-from commands.evaluating.shipped.layouts import ChoicesLayout, RolloutLayout
+from commands.evaluating.shipped.questions import ChoicesOfFile, RolloutOfFile
 from commands.evaluating.shipped.synthetic import Composition, Copying
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
 from commands.evaluating.user_code import blame_evaluation, class_in_file, class_in_module
@@ -30,8 +29,8 @@ SHIPPED: Final[Mapping[str, type[Evaluation]]] = {
     "text-perplexity": TextPerplexity,
     "copying": Copying,
     "composition": Composition,
-    "choices": ChoicesLayout,
-    "rollout": RolloutLayout,
+    "choices": ChoicesOfFile,
+    "rollout": RolloutOfFile,
     "blimp": Blimp,
 }
 
@@ -107,8 +106,7 @@ def _made(
     if found is None:
         return _tasks(section, sources)
     whole = _make(_class_of(section, found), section, sources.offered)
-    parts = whole.called(section.id).parts() if isinstance(whole, ListedEvaluation) else {}
-    return [("", whole), *parts.items()]
+    return [("", whole), *whole.called(section.id).parts().items()]
 
 
 def _is_task_file(uses: str) -> bool:

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
-from commands.evaluating.shipped.layouts import last_number
+from commands.evaluating.shipped.questions import last_number
 from commands.settings.sections import EvaluationOptions
 from tests.support.builders.evaluating import (
     answering,
