@@ -20,8 +20,6 @@ from commands.evaluating.evaluate import (
     evaluate_missing,
     is_done,
     missing_requests,
-    missing_samples,
-    n_rescored_differently,
     plan_evaluation,
 )
 from commands.evaluating.evaluation import Evaluation
@@ -32,7 +30,7 @@ from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
 from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned, WayOfAsking
-from ledger.events.registration import Entrant, Reference
+from ledger.events.registration import Entrant
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
 from projections.evaluations.state import Labels, PlanName
@@ -352,22 +350,6 @@ def test_whoever_would_mix_two_scorings_is_told(
     assert found == said
 
 
-def test_a_new_check_that_fails_on_what_is_on_record_is_told_beforehand(
-    recorder: EvaluationRecorder,
-) -> None:
-    """With the sample; nothing was asked."""
-
-    class Broken(Capitals):
-        def check(self, y: str, y_hat: str) -> bool:
-            raise ZeroDivisionError(y + y_hat)
-
-    inference, _ = answering(lambda _: "yes")
-    evaluate(recorder, planned(inference), limit=1)
-
-    with pytest.raises(EvaluationFault, match=re.escape("failed at scoring capitals[0]: Zero")):
-        n_rescored_differently(recorder.state, planned(inference, Broken(*ITEMS)))
-
-
 def test_what_is_answered_beside_a_fault_is_kept(recorder: EvaluationRecorder) -> None:
     """An evaluation's own code fails on one answer; the others may have cost hours."""
 
@@ -387,22 +369,8 @@ def test_what_is_answered_beside_a_fault_is_kept(recorder: EvaluationRecorder) -
     assert [each.label for each in run.observed] == ["capitals[0]", "capitals[1]", "capitals[3]"]
 
 
-def test_what_two_entrants_share_is_owed_once(recorder: EvaluationRecorder) -> None:
-    """One run under two labels: a plan that counts it twice asks for twice the time."""
-    both = [
-        planned(answering(says_yes, replace(entrant("base"), entrant_id=label))[0])
-        for label in ("one", "two")
-    ]
-
-    assert [each.n_owed for each in missing_samples(recorder.state, both)] == [6, 0]
-
-
 SIX_ITEMS = Capitals(*((f"{n}?", "yes") for n in range(6)))
 SERVED = entrant("base", loader="endpoint", weights="org/large", dtype=None)
-TWIN = replace(SERVED, entrant_id=EntrantId("twin"))
-REGISTERED = {
-    Reference(label=each.entrant_id, digest=each.content_digest): each for each in (SERVED, TWIN)
-}
 
 
 def planned_at_endpoint(
@@ -478,20 +446,6 @@ def test_a_score_that_needs_all_answers_is_of_all_and_known_at_the_end(
     assert scores(recorder) == [n / 6 for n in range(1, 7)]
 
 
-def test_more_answers_change_a_score_that_needs_all(recorder: EvaluationRecorder) -> None:
-    """The longest is another one; the shorter plan keeps what it had."""
-    inference, evaluation = answering(counting_up)[0], Lengths(*ITEMS)
-    short = planned(inference, evaluation, EvaluationOptions(length=5))
-    evaluate(recorder, short)
-    before = scores(recorder)
-
-    done = evaluate(recorder, planned(inference, evaluation))
-
-    assert before != scores(recorder)[:5]
-    assert scores(recorder) == [n / 6 for n in range(1, 7)]
-    assert (done.n_observed, done.n_rescored) == (1, 0)
-
-
 def test_an_endpoint_that_answers_nothing_is_stopped(recorder: EvaluationRecorder) -> None:
     """Each empty answer may have been paid for; weights of one's own cost nothing."""
     many = Capitals(*((f"{n}?", "yes") for n in range(40)))
@@ -547,18 +501,3 @@ def test_a_corrected_check_reaches_the_results_and_asks_nothing(
         assert is_done(recorder.state, plan)
         assert evaluate(recorder, plan) == EvaluationCounts(0, 0, 0)
     assert len(generator.asked) == n_items
-
-
-def test_other_code_that_scores_alike_is_not_told_of(recorder: EvaluationRecorder) -> None:
-    """A comment was added."""
-
-    class Commented(Capitals):
-        """Capitals."""
-
-    inference, _ = answering(says_yes)
-    evaluate(recorder, planned(inference))
-    plan = planned(inference, Commented(*ITEMS))
-
-    assert not is_done(recorder.state, plan)
-    assert evaluate(recorder, plan) == EvaluationCounts(0, 0, 0)
-    assert is_done(recorder.state, plan)

@@ -58,13 +58,6 @@ def test_a_uniform_entrant_has_as_much_perplexity_as_letters() -> None:
     assert Letters("abba", "b")(inference) == pytest.approx(4.0)
 
 
-def test_the_sum_is_in_nats() -> None:
-    """Not the mean once more."""
-    inference, _ = reading(uniform)
-
-    assert Letters("abba", "b")(inference, reduce="sum") == pytest.approx(5 * math.log(4))
-
-
 def test_the_mean_is_weighted_by_tokens() -> None:
     """A short document says less than a long one."""
     inference, _ = reading(lambda passage: -1.0 if passage.text == "a" else -9.0)

@@ -169,11 +169,6 @@ def running_out_above(n_rows: int) -> Load:
     return load
 
 
-def test_running_out_of_memory_makes_batches_smaller_and_changes_nothing(weights: Path) -> None:
-    """How much fits is not known before; losing an evening to a guess would be a pity."""
-    assert answers_of(judge_on(weights, load=running_out_above(3))) == answers_of(judge_on(weights))
-
-
 def test_a_query_too_large_for_the_memory_may_be_asked_again(weights: Path) -> None:
     """A larger device answers it."""
     (answer,) = answered(judge_on(weights, load=running_out_above(0)), QUERIES[:1])

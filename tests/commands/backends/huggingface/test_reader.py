@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,8 +10,6 @@ from typing import cast
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from peft import PeftModel
 from transformers import (
     MambaForCausalLM,
@@ -21,15 +19,7 @@ from transformers import (
 )
 
 from commands.backends.weights.chat import decode_text
-from commands.backends.weights.likelihoods import (
-    MIN_SHARED,
-    InputRow,
-    PrefixGroup,
-    group_by_length,
-    group_by_prefix,
-)
 from commands.backends.weights.loaded import LoadedWeights, as_loaded
-from commands.backends.weights.windows import Window
 from commands.ports import ContinuationLikelihood, LikelihoodFailure
 from ledger.events.registration import Entrant
 from tests.support.weights.loads import (
@@ -274,24 +264,6 @@ def test_a_long_document_is_weighed_window_by_window(entrant: Build) -> None:
     assert read.log_likelihood == pytest.approx(by_hand, abs=1e-3)
 
 
-def test_entrants_of_other_weights_are_read_with_their_own(
-    entrant: Build, gpt2_weights: Path
-) -> None:
-    """And loaded once each."""
-    first, second = entrant(), entrant(folder=gpt2_weights)
-    mixed = [
-        replace(passage, key=f"{name} {passage.key}")
-        for name, each in (("a", first), ("b", second))
-        for passage in passages_of(each, *PAIRS[:4])
-    ][::-1]
-
-    made = {each.key: each.log_likelihood for each in readings(mixed)}
-
-    for name, one in (("a", first), ("b", second)):
-        alone = readings(passages_of(one, *PAIRS[:4]))
-        assert [made[f"{name} {n}"] for n in range(4)] == log_likelihoods(alone)
-
-
 def test_nothing_is_printed(entrant: Build, capfd: pytest.CaptureFixture[str]) -> None:
     """Tokenizers warn of texts that are longer than the weights are."""
     results(passages_of(entrant(), ("x" * 900, "y")))
@@ -313,35 +285,3 @@ def _rolled(model: PreTrainedModel, ids: list[int], limit: int) -> float:
 def _count(model: PreTrainedModel, n_read: list[int]) -> None:
     """Note how many tokens each pass reads."""
     model.register_forward_pre_hook(lambda _, args: n_read.append(args[0].numel()))
-
-
-CONTEXT = (0, *range(10, 10 + MIN_SHARED))  # MIN_SHARED tokens but the last, which is no prefix
-
-
-def choices(*texts: tuple[int, ...], context: tuple[int, ...] = CONTEXT) -> list[Window]:
-    """Return the windows of choices."""
-    return [Window(context + text, len(context)) for text in texts]
-
-
-def labelled(windows: Sequence[Window], label: Hashable = "q") -> dict[Window, Hashable]:
-    """Return windows of one question."""
-    return dict.fromkeys(windows, label)
-
-
-def test_nothing_is_shared_by_other_labels_or_where_it_may_not_be() -> None:
-    """A state that has read on cannot go back."""
-    first, second = choices((1, 2), (3, 4))
-
-    assert len(group_by_prefix({first: "a", second: "b"}, may_share=True)) == 2
-    assert len(group_by_prefix(labelled([first, second]), may_share=False)) == 2
-
-
-@given(st.lists(st.integers(min_value=1, max_value=500), max_size=40))
-def test_texts_of_a_batch_are_less_than_twice_as_long_as_each_other(lengths: list[int]) -> None:
-    """Beside one long document, a hundred short ones would be padding for the most part."""
-    bundles = [PrefixGroup((InputRow((0,) * length, ()),)) for length in lengths]
-
-    groups = group_by_length(bundles)
-
-    assert sorted(each.n_tokens for group in groups for each in group) == sorted(lengths)
-    assert all(group[0].n_tokens < 2 * group[-1].n_tokens for group in groups)

@@ -158,17 +158,6 @@ def test_a_row_says_the_same_in_any_company(
     assert len({tuple(row.tokens) for row in together}) == len(PROMPTS)
 
 
-def test_no_more_is_said_than_was_asked_for(hydra: Hydra) -> None:
-    """The limit changes nothing before it."""
-    net, _ = hydra
-    whole = decoded(net, started(), SAMPLED)
-
-    for limit in (1, 2, 5):
-        decoding = SAMPLED._replace(max_new_tokens=limit)
-        rows = decoded(net, started(), decoding)
-        assert [row.tokens for row in rows] == [row.tokens[:limit] for row in whole]
-
-
 @pytest.mark.parametrize("jury", [(), (1, 2)])
 def test_an_end_token_ends_a_row(jury: tuple[int, ...]) -> None:
     """What would follow it is never said."""
@@ -354,18 +343,6 @@ def test_a_nucleus_is_that_of_the_product(random_table: torch.Tensor) -> None:
         fit(tokens, exact(by_table(random_table[1:]), decoding)) > 0.001
     )  # 0 if one was ruled out
     assert fit(tokens, exact(by_table(random_table[1:]))) < 1e-9
-
-
-def test_a_nucleus_of_one_head_is_its_own(random_table: torch.Tensor) -> None:
-    """Where one head alone decides, there is no product."""
-    decoding = THREE._replace(top_p=0.6)
-
-    tokens = sampled_tokens(
-        TableNet(random_table), 1_500, roles=HeadRoles(2, ()), decoding=decoding
-    )
-
-    assert fit(tokens, exact(by_table(random_table[2:3]), decoding)) > 0.001
-    assert fit(tokens, exact(by_table(random_table[2:3]))) < 1e-9
 
 
 TWO_TOKENS = HydraDecoding(temperature=None, max_new_tokens=2)

@@ -115,17 +115,3 @@ def test_what_lora_leaves_alone_is_one_tensor(hydra_files: HydraFiles, tmp_path:
         assert len({each.data_ptr() for each in own_parameters(net, layer, "gate_proj")}) == 3
         assert len({each.data_ptr() for each in own_parameters(net, layer, "up_proj")}) == 1
         assert len({each.data_ptr() for each in own_parameters(net, layer, "down_proj")}) == 1
-
-
-def test_memory_is_the_weights_and_the_heads_own_mlps(
-    net: HydraNet, hydra_files: HydraFiles
-) -> None:
-    """A Hydra's size can be told in advance, and nothing of a merge is left in it."""
-    model = copied_head(hydra_files.weights)
-    mlps = [layer.mlp for layer in model.model.layers[-DEPTH:]]
-    n_of_weights = sum(each.numel() for each in model.parameters())
-    n_of_mlps = sum(each.numel() for mlp in mlps for each in mlp.parameters())
-
-    storages = {each.data_ptr(): each.untyped_storage().nbytes() for each in net.parameters()}
-
-    assert sum(storages.values()) == 4 * (n_of_weights + N_HEADS * n_of_mlps)

@@ -19,9 +19,7 @@ from commands.backends.hydra.poe import (
     point_mass,
     product_of_experts,
     residual,
-    stability_margin,
     stability_radius,
-    suppression,
     validity_radius,
     verify,
 )
@@ -48,24 +46,6 @@ def test_a_product_that_underflows_is_normalised_all_the_same() -> None:
     p = product_of_experts(logits, temperature=1.0).exp()
 
     assert torch.allclose(p, torch.full((50,), 0.02))
-
-
-def test_experts_that_are_certain_of_different_tokens_leave_a_distribution() -> None:
-    """Each makes the other's favourite all but impossible; between them they must still choose."""
-    logits = torch.tensor([[900.0, 0.0, 1.0], [0.0, 900.0, 1.0]])
-
-    p = product_of_experts(logits, temperature=1.0).exp()
-
-    assert torch.allclose(p, torch.tensor([0.5, 0.5, 0.0]))
-
-
-def test_a_token_that_one_expert_rules_out_is_ruled_out() -> None:
-    """It is what the jury is for: one veto is enough, however fond the others are of the token."""
-    logits = torch.tensor([[1.0, OUT, 0.0], [0.0, 80.0, 0.0], [OUT, 80.0, 0.0]])
-
-    p = product_of_experts(logits, temperature=0.7).exp()
-
-    assert p.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -124,11 +104,6 @@ def test_the_entropy_is_in_nats_and_impossible_tokens_add_none() -> None:
     assert torch.allclose(entropy(TWO_ROWS.log()), torch.tensor([1.5 * math.log(2), 0.0]))
 
 
-def test_the_margin_is_between_the_two_most_probable_tokens() -> None:
-    """Wherever they stand in the vocabulary."""
-    assert torch.allclose(stability_margin(TWO_ROWS.log()), torch.tensor([0.25, 1.0]))
-
-
 @pytest.mark.parametrize(
     ("votes", "radius"),
     [
@@ -142,21 +117,6 @@ def test_the_margin_is_between_the_two_most_probable_tokens() -> None:
 def test_the_stability_radius_is_half_the_lead(votes: list[int], radius: int) -> None:
     """Each vote that turns to the rival costs the token two of its lead."""
     assert stability_radius(torch.tensor(votes), torch.tensor(7)).item() == radius
-
-
-def test_stability_radii_are_of_each_place_alone() -> None:
-    """Rows and places of a batch have juries of their own."""
-    votes = torch.tensor([[[1, 1], [4, 1]], [[1, 2], [4, 2]], [[1, 2], [4, 3]]])  # (E, B, G)
-    token = torch.tensor([[1, 2], [4, 1]])  # (B, G)
-
-    assert stability_radius(votes, token).tolist() == [[1, 0], [1, 0]]
-
-
-def test_suppression_is_what_the_product_leaves_to_the_draft() -> None:
-    """In each row, of its own draft."""
-    assert torch.allclose(
-        suppression(TWO_ROWS.log(), torch.tensor([2, 0])), torch.tensor([0.25, 0.0])
-    )
 
 
 @given(SMALL_JURIES, st.integers(0, 3))

@@ -20,54 +20,33 @@ def drained(queue: BatchQueue[int]) -> list[tuple[int, ...]]:
 
 
 @given(widths, budgets)
-def test_a_batch_of_several_rows_keeps_to_the_budget(rows: list[int], budget: int) -> None:
-    """The budget counts padding: memory is paid for the widest row, as often as there are rows."""
+def test_batches_are_as_large_as_the_budget_allows_and_the_widest_rows_come_first(
+    rows: list[int], budget: int
+) -> None:
+    """The budget counts padding; running out of memory after hours would be worse than at once."""
     batches = drained(BatchQueue(rows, same, budget))
 
-    assert all(len(batch) == 1 or len(batch) * max(batch) <= budget for batch in batches)
-
-
-@given(widths, budgets)
-def test_a_batch_is_as_large_as_the_budget_allows(rows: list[int], budget: int) -> None:
-    """A device that waits on half-empty batches is paid for nothing."""
-    batches = drained(BatchQueue(rows, same, budget))
-
+    assert [row for batch in batches for row in batch] == sorted(rows, reverse=True)
+    assert all(len(batch) == 1 or len(batch) * batch[0] <= budget for batch in batches)
     assert all((len(batch) + 1) * batch[0] > budget for batch in batches[:-1])
 
 
 @given(widths, budgets)
-def test_the_widest_rows_come_first(rows: list[int], budget: int) -> None:
-    """Running out of memory after hours would be worse than after seconds."""
-    batches = drained(BatchQueue(rows, same, budget))
-
-    assert [row for batch in batches for row in batch] == sorted(rows, reverse=True)
-
-
-@given(widths, budgets)
-def test_halving_gives_the_same_rows_again_in_half_as_large_a_batch(
+def test_halving_gives_the_same_rows_again_in_half_as_large_batches(
     rows: list[int], budget: int
 ) -> None:
-    """Halving must end at one row, and must neither skip nor repeat any."""
+    """It must end at one row, lose none, and count for later batches, too."""
     queue = BatchQueue(rows, same, budget)
     batch = queue.take()
 
     queue.halve(batch)
-    again = queue.take()
+    again = drained(queue)
 
-    assert again == batch[: max(1, len(batch) // 2)]
-    assert len(queue) == len(rows) - len(again)
-
-
-@given(widths, budgets)
-def test_what_follows_a_halving_is_no_larger(rows: list[int], budget: int) -> None:
-    """Later batches would run out of memory too, one by one, had only the first been halved."""
-    queue = BatchQueue(rows, same, budget)
-    batch = queue.take()
-
-    queue.halve(batch)
-
-    limit = len(batch) * batch[0] // 2
-    assert all(len(b) == 1 or len(b) * b[0] <= limit for b in drained(queue))
+    assert again[0] == batch[: max(1, len(batch) // 2)]
+    assert [row for each in again for row in each] == sorted(rows, reverse=True)
+    assert all(
+        len(each) == 1 or len(each) * each[0] <= len(batch) * batch[0] // 2 for each in again
+    )
 
 
 @given(st.lists(st.integers(0, 99)))

@@ -174,14 +174,6 @@ def test_without_either_the_first_token_is_not_weighed(tokenizer: PreTrainedToke
     assert pair == TokenPair((first,), (*others,), is_marked=False)
 
 
-@pytest.mark.parametrize("context", ["", "a dose"])
-def test_an_empty_text_has_nothing_to_weigh(
-    tokenizer: PreTrainedTokenizerFast, context: str
-) -> None:
-    """It would be the likeliest of all answers."""
-    assert pair_of(tokenizer, context, "").text_ids == ()
-
-
 def adding_bos(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
     """Return the same tokenizer, which begins each text with BOS by itself."""
     other = copy.deepcopy(tokenizer)

@@ -2,12 +2,9 @@
 
 from pathlib import Path
 
-from commands.evaluating.samples import ObservedSample
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
-from commands.settings.sections import EvaluationOptions
 from tests.support.builders.evaluating import made, reading, refusals, write_lines
 
-TERMS = EvaluationOptions()
 PAIRS = [
     {"sentence_good": f"{n} cats sleep.", "sentence_bad": f"{n} cats sleeps.", "UID": "agreement"}
     for n in range(40)
@@ -36,22 +33,6 @@ def test_who_cannot_tell_them_apart_is_half_right(tmp_path: Path) -> None:
 
     assert blimp(reading(lambda _: -1.0)[0]) == 0.5
     assert blimp(reading(lambda passage: -len(passage.text))[0]) == 1.0
-
-
-def test_each_pair_is_a_cluster_of_its_own(tmp_path: Path) -> None:
-    """Pairs share no prefix, so they are independent."""
-    write_lines(tmp_path / "one.jsonl", *PAIRS)
-    blimp = made("blimp", Blimp, tmp_path, path="one.jsonl")
-    inference, _ = reading(lambda _: -1.0)
-
-    clusters = {
-        each.cluster
-        for batch in blimp.observe(inference, blimp.samples(TERMS), TERMS)
-        for each in batch
-        if isinstance(each, ObservedSample)
-    }
-
-    assert len(clusters) == 40
 
 
 def test_a_pair_of_the_same_sentences_is_refused(tmp_path: Path) -> None:
