@@ -1,7 +1,6 @@
 """Compute log-likelihoods of continuations with weights in memory, plain or as a Hydra.
 
-Continuations are split into windows, windows that begin alike share a forward pass through the
-common prefix, and the results are put together again per continuation.
+Continuations are split into windows, and the results are put together again per continuation.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -14,17 +13,15 @@ from typing import TypeAlias
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.hydra.likelihoods import HydraHeads
-from commands.backends.weights.batching import BatchQueue, group_by, run_batches
+from commands.backends.loads import BatchQueue, group_by
+from commands.backends.weights.batching import run_batches
 from commands.backends.weights.chat import decode_text, require_chat, show_chat
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.likelihoods import (
-    Heads,
     PlainHead,
-    PrefixGroup,
     WindowLikelihood,
-    compute_groups,
-    group_by_length,
-    group_by_prefix,
+    compute_rows,
+    rows_by_length,
 )
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.windows import (
@@ -46,8 +43,7 @@ def read_continuations(
 ) -> Iterator[tuple[Likelihood, ...]]:
     """Yield the results of each finished batch of one load's continuations.
 
-    In float32 a result does not depend on its batch. Continuations of the same context share the
-    forward pass through their common prefix.
+    In float32 a result does not depend on its batch.
 
     Raises:
         WeightsError: There is no chat template for chats, or it fails.
@@ -64,10 +60,12 @@ def read_continuations(
         if failed := tuple(each for each in planned if isinstance(each, LikelihoodFailure)):
             yield failed
         pending = _PendingTexts((each for each in planned if isinstance(each, _Plan)), loaded)
-        groups = group_by_prefix(pending.labels(), may_share=heads.can_share)
-        for of_length in group_by_length(groups):
-            for computed in _compute(heads, of_length, batch_tokens):
-                if finished := pending.finish(computed):
+        for rows in rows_by_length(pending.windows):
+            queue = BatchQueue(rows, lambda row: len(row.inputs), batch_tokens)
+            batches = run_batches(queue, partial(compute_rows, heads), heads.device)
+            for batch, computed in batches:
+                lost = dict.fromkeys(batch[0].windows)
+                if finished := pending.finish(lost if computed is None else computed):
                     yield finished
 
 
@@ -134,12 +132,10 @@ class _PendingTexts:
             for window in plan.windows.windows:
                 self._waiting.setdefault(window, []).append(plan)
 
-    def labels(self) -> dict[Window, Hashable]:
-        """Return every window once, labelled alike for continuations that may share a context."""
-        return {
-            window: (plans[0].continuation.context, plans[0].windows.n_dropped)
-            for window, plans in self._waiting.items()
-        }
+    @property
+    def windows(self) -> Iterable[Window]:
+        """Every window, once."""
+        return self._waiting
 
     def finish(self, computed: Computed) -> tuple[Likelihood, ...]:
         """Add computed windows; return the continuations that they complete."""
@@ -176,15 +172,3 @@ class _PendingTexts:
             is_truncated=plan.windows.n_dropped > 0,
             n_windows=len(plan.windows.windows),
         )
-
-
-def _compute(heads: Heads, groups: Sequence[PrefixGroup], batch_tokens: int) -> Iterator[Computed]:
-    """Yield the windows' likelihoods; None for one that does not fit into memory alone."""
-    queue = BatchQueue(groups, lambda group: group.n_tokens, batch_tokens)
-    for batch, computed in run_batches(queue, partial(compute_groups, heads), heads.device):
-        if computed is not None:
-            yield computed
-        elif len(batch[0].rows) > 1:
-            yield from _compute(heads, batch[0].split(), batch_tokens)
-        else:
-            yield dict.fromkeys(batch[0].rows[0].windows)

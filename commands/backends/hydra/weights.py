@@ -10,7 +10,7 @@ from peft import PeftModel
 from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
 from commands.backends.hydra.net import HydraNet, head_mlps, sharing_copy
-from commands.backends.weights.batching import group_by
+from commands.backends.loads import group_by
 from commands.backends.weights.chat import encode
 from commands.backends.weights.folder import (
     check_folder,

@@ -24,7 +24,7 @@ from commands.backends.cluster.pool import (
 )
 from commands.backends.loads import load_key
 from commands.errors import ReplicaFailed, WeightsError
-from commands.ports import Continuation, GeneratedText, GenerationTask
+from commands.ports import GeneratedText, GenerationTask
 from ledger.events.registration import Entrant
 from tests.support.builders.events import entrant, hydra, key
 from tests.support.faults.death import Death
@@ -269,20 +269,6 @@ def test_a_chunk_keeps_to_its_budget_and_wastes_none(
         widths = [n_tokens(each) for each in chunk.work]
         assert widths == sorted(widths, reverse=True)
         assert len(widths) == 1 or len(widths) * widths[0] <= budget
-
-
-def test_texts_of_one_context_stay_in_one_chunk() -> None:
-    """They are read together, the context once."""
-    passages = [
-        Continuation(f"{context} {n}", LOADS[0], context, n * "long ")
-        for n in range(9)
-        for context in ("one", "two", "")
-    ]
-
-    cut = [{each.context or each.key for each in chunk.work} for chunk in chunks(passages, 40)]
-
-    assert len(cut) > 2
-    assert sum(map(len, cut)) == len(set.union(*cut)) == 2 + 9
 
 
 def test_a_failure_keeps_what_was_done_before_it() -> None:

@@ -270,7 +270,7 @@ def test_running_out_of_memory_on_the_way_loses_no_answer(entrant: Build, tasks:
     """Some rows have ended then, and others have taken their places."""
     owed = asked(tasks(entrant(temperature=0.9), PROMPTS), replace(PLAIN, stop=("K", "x", "$")))
     passes = count(1)
-    once = running_out(lambda _, __: next(passes) == 9)
+    once = running_out(lambda _: next(passes) == 9)
 
     assert answers(owed, 5 * WIDEST, once) == answers(owed)
 

@@ -6,8 +6,8 @@ from typing import NamedTuple, cast
 import pytest
 from transformers import LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
+from commands.backends.loads import BatchQueue
 from commands.backends.weights.answers import DecodingRules, Ending, PromptRow
-from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import SamplingSettings

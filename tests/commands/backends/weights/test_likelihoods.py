@@ -10,8 +10,8 @@ from commands.backends.hydra.likelihoods import HydraHeads
 from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.likelihoods import (
     Heads,
-    compute_groups,
-    group_by_prefix,
+    compute_rows,
+    rows_by_length,
 )
 from commands.backends.weights.windows import Window
 from ledger.events.registration import Hydra
@@ -27,10 +27,10 @@ WINDOWS = (
 
 def require_equal(heads: Heads) -> None:
     """Require the same of a token at a time, of a few, and of all together."""
-    groups = group_by_prefix(dict.fromkeys(WINDOWS), may_share=False)
-    whole = compute_groups(heads, groups)
+    rows = [row for of_length in rows_by_length(WINDOWS) for row in of_length]
+    whole = compute_rows(heads, rows)
     for n_logits in (1, 270 * 9 * 4):
-        pieces = compute_groups(heads, groups, n_logits=n_logits)
+        pieces = compute_rows(heads, rows, n_logits=n_logits)
         for window in WINDOWS:
             assert pieces[window].predicted == whole[window].predicted
             assert pieces[window].log_likelihood == pytest.approx(

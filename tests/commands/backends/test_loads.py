@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.weights.batching import BatchQueue, group_by
+from commands.backends.loads import BatchQueue, group_by
 
 widths = st.lists(st.integers(min_value=1, max_value=500), min_size=1, max_size=60)
 budgets = st.integers(min_value=1, max_value=5000)
