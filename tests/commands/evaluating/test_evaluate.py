@@ -245,8 +245,6 @@ def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
             altered(Endings, ("A", (" b", " c"), True)),
             r"Endings\.get\(0\) gives the index of the correct continuation: True, ",
         ),
-        (altered(Endings, ("A", (" b", 3), 0)), r"gives the continuations 3, which is not a text"),
-        (altered(Letters, 7), r"Letters\.get\(0\) gives 7, which is not a text"),
         (altered(Echoes, b"abc"), r"Echoes\.get\(0\) gives b'abc', which is not a text"),
         (
             altered(Capitals, ONE, label=lambda _, n: n),
@@ -255,10 +253,6 @@ def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
         (
             altered(Capitals, ONE, max_new_tokens=lambda *_: 0),
             "max_new_tokens gives 0; it must be at least 1",
-        ),
-        (
-            altered(Capitals, ONE, max_new_tokens=lambda *_: 2.0),
-            r"max_new_tokens gives 2\.0, which is not an integer",
         ),
         (
             altered(Capitals, ONE, higher_is_better=None),
@@ -294,10 +288,6 @@ SCORES_NOTHING = "evaluation 'capitals': Capitals defines neither check nor scor
     [
         (Capitals(), "evaluation 'capitals' has no items"),
         (altered(Capitals, ONE, check=ScoredEvaluation.check), SCORES_NOTHING),
-        (
-            altered(Capitals, ONE, max_new_tokens=lambda *_: 0),
-            "'capitals' failed .*gives 0; it",
-        ),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused_before_the_first_token(
@@ -378,24 +368,6 @@ def planned_at_endpoint(
 ) -> PlannedEvaluation:
     """Plan an evaluation of whoever says yes."""
     return plan_evaluation(evaluation, answering(lambda _: "yes", who)[0], options)
-
-
-class Unasked(Capitals):
-    """Items that nobody may look at once they have their names."""
-
-    def get(self, index: int) -> tuple[str, str]:
-        """Refuse."""
-        raise AssertionError(index)
-
-
-def test_only_what_is_put_to_an_endpoint_is_looked_up(recorder: EvaluationRecorder) -> None:
-    """An item of a large data set may take a while to make, and weights here cost nothing."""
-    here = planned_at_endpoint(EvaluationOptions(), who=entrant("here"))
-    unasked = here._replace(evaluation=Unasked())
-
-    requests = missing_requests(recorder.state, [unasked, planned_at_endpoint(EvaluationOptions())])
-
-    assert [each.entrant.entrant_id for each in requests] == ["base"] * 6
 
 
 @pytest.mark.parametrize(("limit", "n_asked"), [(None, 6), (8, 6), (5, 3), (2, 0)])

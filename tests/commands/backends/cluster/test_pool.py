@@ -19,7 +19,6 @@ from commands.backends.cluster.pool import (
     ShareActor,
     WorkChunk,
     chunks,
-    n_tokens,
     next_chunk,
 )
 from commands.backends.loads import load_key
@@ -258,17 +257,6 @@ def test_every_task_is_in_one_chunk_of_its_load(drawn: list[tuple[int, int]], bu
     assert all({load_key(each.entrant) for each in chunk.work} == {chunk.load} for chunk in cut)
     changes = sum(first.load != second.load for first, second in pairwise(cut))
     assert changes == max(0, len({chunk.load for chunk in cut}) - 1)  # one load after the other
-
-
-@given(DRAWN, st.integers(1, 4000))
-def test_a_chunk_keeps_to_its_budget_and_wastes_none(
-    drawn: list[tuple[int, int]], budget: int
-) -> None:
-    """Padding counts; a single task may be longer."""
-    for chunk in chunks(tasks_of(drawn), budget):
-        widths = [n_tokens(each) for each in chunk.work]
-        assert widths == sorted(widths, reverse=True)
-        assert len(widths) == 1 or len(widths) * widths[0] <= budget
 
 
 def test_a_failure_keeps_what_was_done_before_it() -> None:

@@ -386,17 +386,6 @@ def test_a_chat_of_several_turns_loses_its_first_examples(
     assert shown.startswith(BEGIN)
 
 
-def test_a_plain_prompt_loses_its_beginning(
-    row: Callable[..., PromptRow], tokenizer: PreTrainedTokenizerFast
-) -> None:
-    """But not the token that begins texts: without it weights babble."""
-    cut = row(LONG, 60, may_truncate=True, is_chat=False)
-
-    assert tokenizer.decode(list(cut.prompt_ids)) == f"<|endoftext|>{cut.text}"
-    assert LONG.endswith(cut.text)
-    assert 60 - 4 < cut.n_tokens <= 60
-
-
 @pytest.mark.parametrize("is_chat", [True, False])
 def test_a_prompt_that_begins_as_the_tokenizer_says_keeps_its_last_tokens(
     row: Callable[..., PromptRow], *, is_chat: bool

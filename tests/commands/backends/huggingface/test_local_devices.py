@@ -8,7 +8,6 @@ import pytest
 import torch
 from accelerate import dispatch_model  # type: ignore[import-untyped]  # it has no types
 
-from commands.backends.huggingface.judge import HfJudge
 from commands.backends.huggingface.local import Load, LocalModels, free_bytes, load_entrant
 from commands.backends.weights.loaded import (
     LoadedWeights,
@@ -24,9 +23,6 @@ from commands.ports import (
     GenerationTask,
 )
 from ledger.events.registration import Entrant
-from projections.verdicts.queries import PairQuery
-from tests.support.builders.events import key
-from tests.support.scripted import answered
 from tests.support.weights.accelerators import FREE, accelerators
 from tests.support.weights.hydra import HydraFiles, adapter, hydra_entrant
 from tests.support.weights.loads import kept, kept_copy, model_of
@@ -164,25 +160,6 @@ def test_passages_are_as_likely_by_a_hydra(files: HydraFiles, kind: str) -> None
         on_gpu = read(jury, kind, load)
 
     assert on_gpu == read(jury)
-
-
-@pytest.mark.nightly
-def test_a_judge_replies_alike(weights: Path) -> None:
-    """A judge decodes as an entrant does."""
-    queries = [
-        PairQuery(key(str(n)), "forward", "Judge.", prompt, "", "", None)
-        for n, prompt in enumerate(PROMPTS)
-    ]
-
-    def replies(device: str) -> dict[str, object]:
-        options = {"dtype": "float32", "max_tokens": 8, "batch_tokens": AT_ONCE}
-        judge = HfJudge(weights, "judge", device=device, **options)  # type: ignore[arg-type]  # of several types
-        return {each.query_key: each for each in answered(judge, queries)}
-
-    with accelerators():
-        on_gpu = replies("cuda")
-
-    assert on_gpu == replies("cpu")
 
 
 @pytest.mark.parametrize("first", [pytest.param(0, marks=pytest.mark.nightly), 1])

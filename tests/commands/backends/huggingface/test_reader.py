@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -141,21 +140,6 @@ def test_the_likeliest_tokens_are_decoded_where_they_are_shown(entrant: Build) -
     assert shown.predicted_ids == read.predicted_ids
 
 
-def test_padding_needs_no_position(entrant: Build, gpt2_weights: Path) -> None:
-    """Beside long choices, short ones behind a long context would be padded beyond the last one."""
-    one = entrant(folder=gpt2_weights)
-    pairs = [
-        *((QUESTION, text) for text in (" no", " one", " two")),
-        *((QUESTION[80:], letter * 60) for letter in "xyz"),
-    ]
-
-    read = readings(passages_of(one, *pairs))
-
-    model = in_float64(one)
-    by_hand = [likelihood_by_hand(model, each) for each in read]
-    assert log_likelihoods(read) == pytest.approx(by_hand, rel=0, abs=1e-4)
-
-
 def test_choices_of_one_token_need_one_row(entrant: Build) -> None:
     """All that tells them apart is said behind their context."""
     n_read: list[int] = []
@@ -167,15 +151,6 @@ def test_choices_of_one_token_need_one_row(entrant: Build) -> None:
 
     assert sum(n_read) == len(read[0].context_ids)
     assert len({*log_likelihoods(read)}) == 4
-
-
-def test_running_out_of_memory_changes_no_reading(entrant: Build) -> None:
-    """The batch is halved, as often as it must be."""
-    passages = passages_of(entrant(), *PAIRS[3:8])
-
-    found = readings(passages, load=running_out(rows_above(1)))
-
-    assert facts(found) == facts(readings(passages))
 
 
 def test_a_row_that_does_not_fit_fails_alone(entrant: Build) -> None:

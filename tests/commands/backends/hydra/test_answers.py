@@ -107,25 +107,6 @@ def test_a_letter_of_several_tokens_is_read_as_one(
     assert answer.n_prompt_tokens == len(encode_prompt(tokenizer, "a dose?"))
 
 
-@pytest.mark.parametrize("bypass_jury", [False, True])
-def test_a_stop_text_ends_an_answer_within_a_round(
-    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast, *, bypass_jury: bool
-) -> None:
-    """What the jury let pass behind it was never said, and no decision on it is told."""
-    entrant = hydra_entrant(hydra_files, bypass_jury=bypass_jury)
-    tokens = tokenizer("é: dose")["input_ids"]
-    loaded = reciting(tokenizer, tokens)
-    options = GenerationOptions(stop=(":",))
-
-    (answer,) = texts(answered(loaded, entrant, "a dose?", options=options))
-
-    assert (answer.text, answer.finish_reason) == ("é", "stop")
-    assert answer.generated_ids == tuple(tokens[:3])
-    assert answer.prompt_ids == encode_prompt(tokenizer, "a dose?")
-    assert answer.diagnostics is not None
-    assert len(answer.diagnostics.entropies) == (0 if bypass_jury else 3)
-
-
 def test_how_it_was_decided_is_told_with_the_answer(
     hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
 ) -> None:

@@ -11,7 +11,6 @@ from transformers import Olmo2ForCausalLM
 
 from commands.backends.hydra.decoding import HydraRow
 from commands.backends.hydra.net import HydraNet
-from commands.backends.weights.answers import Ending
 from tests.support.statistics import chi_square_p
 from tests.support.weights.hydra import (
     N_HEADS,
@@ -158,30 +157,6 @@ def test_a_row_says_the_same_in_any_company(
     assert len({tuple(row.tokens) for row in together}) == len(PROMPTS)
 
 
-@pytest.mark.parametrize("jury", [(), (1, 2)])
-def test_an_end_token_ends_a_row(jury: tuple[int, ...]) -> None:
-    """What would follow it is never said."""
-    rows = [head_row([0, 1], HeadRoles(0, jury), 0)]
-    decoding = GREEDY._replace(ending=Ending(frozenset({7})))
-
-    (row,) = decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
-
-    assert row.tokens == [2, 3, 4, 5, 6, 7]
-    assert len(row.diagnostics().entropies) == (6 if jury else 0)
-
-
-@pytest.mark.parametrize("jury", [(), (1, 2)])
-def test_a_row_goes_on_when_its_neighbours_have_ended(jury: tuple[int, ...]) -> None:
-    """What is left of a batch is decoded on, each row with its own roles and cache."""
-    prompts = [[6], [1], [5], [2]]
-    rows = [head_row(prompt, HeadRoles(0, jury), 0) for prompt in prompts]
-    decoding = GREEDY._replace(ending=Ending(frozenset({9})))
-
-    decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
-
-    assert [row.tokens for row in rows] == [list(range(n + 1, 10)) for n in (6, 1, 5, 2)]
-
-
 def test_a_broken_head_breaks_its_rows_and_no_other(hydra: Hydra) -> None:
     """Weights that overflow in one head must not cost the answers of the others."""
     net, _ = hydra
@@ -308,19 +283,6 @@ def test_samples_follow_the_product_of_the_verifiers(
 
     assert fit(tokens, exact(by_whole_models(models[1:]))) > 0.001
     assert fit(tokens, exact(by_whole_models(models))) < 1e-9  # the draft head is no expert
-
-
-@pytest.mark.nightly
-def test_samples_of_one_head_follow_it_alone(
-    small_hydra: tuple[HydraNet, list[Olmo2ForCausalLM]],
-) -> None:
-    """What it is to leave the jury out is to be seen in the tournament, so it must be just that."""
-    net, models = small_hydra
-
-    tokens = sampled_tokens(net, 6_000, roles=HeadRoles(2, ()))
-
-    assert fit(tokens, exact(by_whole_models([models[2]]))) > 0.001
-    assert fit(tokens, exact(by_whole_models([models[1]]))) < 1e-9
 
 
 def test_beta_is_the_exponent_of_every_verifier(random_table: torch.Tensor) -> None:
