@@ -24,7 +24,6 @@ from commands.evaluating.samples import (
     ObservedSample,
     Sample,
     UnscorableSample,
-    find_accumulation_steps,
     intermediates,
     named_items,
     subset,
@@ -363,7 +362,25 @@ class Evaluation(ABC):
             found = dict(zip(seen, self.score_together([*seen.values()]), strict=True))
             return self.reduce([found.get(sample) for sample in samples], reduce)
 
-    find_accumulation_steps = staticmethod(find_accumulation_steps)
+    @staticmethod
+    def find_accumulation_steps(
+        dataset_size: int, max_batch_size: int, dp_replicate: int
+    ) -> tuple[int, int] | tuple[None, None]:
+        """Return the largest batch size that splits a data set without a remainder.
+
+        Args:
+            dataset_size: Number of rows.
+            max_batch_size: Most rows that a device can hold.
+            dp_replicate: Number of devices that each take a batch.
+
+        Returns:
+            Batch size and number of steps, with batch_size * n_steps * dp_replicate ==
+            dataset_size; None and None if no batch size fits.
+        """
+        for batch_size in range(max_batch_size, 0, -1):
+            if dataset_size % (batch_size * dp_replicate) == 0:
+                return batch_size, dataset_size // (batch_size * dp_replicate)
+        return None, None
 
 
 def warn_of_lost(name: str, n_samples: int, lost: Sequence[tuple[UnscorableReason, str]]) -> None:

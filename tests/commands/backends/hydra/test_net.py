@@ -10,9 +10,9 @@ from torch import nn
 from transformers import Olmo2ForCausalLM
 
 from commands.backends.hydra.net import HydraNet, Route, TokenBlock, head_mlps
-from commands.backends.hydra.weights import read_shard, read_shards
+from commands.backends.hydra.weights import read_shards
 from commands.backends.weights.batching import padded
-from commands.backends.weights.lora import Lora
+from commands.backends.weights.lora import Lora, read_lora
 from tests.support.weights.hydra import (
     DEPTH,
     N_HEADS,
@@ -107,7 +107,7 @@ def own_parameters(net: HydraNet, layer: int, name: str) -> list[nn.Parameter]:
 def test_what_lora_leaves_alone_is_one_tensor(hydra_files: HydraFiles, tmp_path: Path) -> None:
     """Nine heads of 7B weights fit on a device only if they share, there as well as here."""
     shards = [save_shard(tmp_path / f"{n}", seed=n, targets=["gate_proj"]) for n in range(3)]
-    loras = [[read_shard(shard, range(2, 4))] for shard in shards]
+    loras = [[read_lora(shard)] for shard in shards]
 
     net = build_hydra(copied_head(hydra_files.weights), loras).to(torch.bfloat16)
 

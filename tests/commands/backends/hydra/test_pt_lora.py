@@ -13,8 +13,7 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from commands.backends.hydra.pt_lora import as_peft_folder, read_pt
-from commands.backends.hydra.weights import read_shard
-from commands.backends.weights.lora import merge_lora
+from commands.backends.weights.lora import merge_lora, read_lora
 from commands.errors import WeightsError
 from tests.support.weights.original_head import Block, original_head, save_fat, save_slim
 
@@ -208,7 +207,7 @@ def test_either_kind_is_merged_as_peft_merges_it(
     for shard in shards:
         folder = imported(shard, weights)
         from_files = merge_lora(from_files, read_pt(shard, LAST))
-        from_folders = merge_lora(from_folders, read_shard(folder, LAST))
+        from_folders = merge_lora(from_folders, read_lora(folder))
         by_peft = PeftModel.from_pretrained(by_peft, folder).merge_and_unload()
 
     expected = by_peft.state_dict()

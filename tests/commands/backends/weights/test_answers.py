@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.weights.answers import Decoded, Ending, PromptRow, StopTexts
+from commands.backends.weights.answers import Decoded, Ending, PromptRow
 from commands.backends.weights.chat import decode_text
 from commands.backends.weights.sampling import BROKEN
 from ledger.identity import digest_of
@@ -22,7 +22,7 @@ def spelled(tokens: Sequence[int]) -> str:
 
 def ending(*texts: str) -> Ending:
     """Return what ends answers by texts alone."""
-    return Ending(frozenset(), StopTexts(texts, spelled))
+    return Ending(frozenset(), texts, spelled)
 
 
 def decoded(rule: Ending, tokens: list[int]) -> list[int]:
@@ -64,7 +64,7 @@ def test_a_letter_of_several_tokens_ends_an_answer_when_it_is_whole(
 ) -> None:
     """Half of it reads as a replacement character, which no stop text should match."""
     tokens = tokenizer("½ a dose → b")["input_ids"]
-    stopped = Ending(frozenset(), StopTexts(("→",), partial(decode_text, tokenizer)))
+    stopped = Ending(frozenset(), ("→",), partial(decode_text, tokenizer))
 
     kept = decoded(stopped, tokens)
 
@@ -78,7 +78,7 @@ def test_a_tail_that_begins_within_a_letter_is_not_mistaken_for_a_stop_text(
     """A reader may well ask to stop at the sign of a broken letter."""
     tokens = tokenizer("→" * 9)["input_ids"]
     broken = "\N{REPLACEMENT CHARACTER}" * 2
-    stopped = Ending(frozenset(), StopTexts((broken,), partial(decode_text, tokenizer)))
+    stopped = Ending(frozenset(), (broken,), partial(decode_text, tokenizer))
 
     assert decoded(stopped, tokens) == tokens
 
