@@ -220,12 +220,12 @@ def evaluate_all(
     for each in every:
         n_missing = len(recorder.state.run(each.plan).missing)
         with held.collecting():
-            added = evaluate_missing(
+            added = _evaluate(
                 recorder,
                 each,
+                every,
                 on_progress=on_progress,
                 limit=left,
-                among=every,
                 look_at=partial(look_at, each),
             )
             total = EvaluationCounts(*map(sum, zip(total, added, strict=True)))
@@ -243,22 +243,19 @@ def _answers(results: Iterable[SampleResult]) -> Iterator[AnswerObserved]:
             yield each.observation
 
 
-def evaluate_missing(
+def _evaluate(
     recorder: EvaluationRecorder,
     planned: PlannedEvaluation,
+    among: Sequence[PlannedEvaluation],
     *,
     on_progress: OnProgress,
-    limit: int | None = None,
-    among: Sequence[PlannedEvaluation] = (),
-    look_at: Callable[[Sequence[SampleResult]], None] = lambda _: None,
+    limit: int | None,
+    look_at: Callable[[Sequence[SampleResult]], None],
 ) -> EvaluationCounts:
     """Observe every sample of a plan that the ledger lacks, and record each batch.
 
-    With a limit at most so many samples are observed. A group of tasks is completed once those are
-    that are planned beside it, `among` all. `look_at` gets each batch once it is recorded.
-
-    Raises:
-        LeftUnanswered: Some requests got no answer; their samples are still missing.
+    A group of tasks is completed once those are that are planned beside it, `among` all. `look_at`
+    gets each batch once it is recorded.
     """
     last = recorder.state.plans.get(labels_of(planned.plan))
     plan = recorder.plan(planned.plan, planned.registered)

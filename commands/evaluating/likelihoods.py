@@ -234,6 +234,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
 
     kind: ClassVar[EvaluationKind] = "comparison"
     asks_unconditional: bool = False  # also compute log-likelihoods without the prefix, for PMI
+    choice_delimiter: str = ""  # begins each continuation, and is no part of its length
 
     @abstractmethod
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
@@ -302,6 +303,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         n_choices = len(item.choices)
         conditional = likelihoods[:n_choices]
         alone = [each.log_likelihood for each in likelihoods[n_choices:]]
+        texts = [text.removeprefix(self.choice_delimiter) for text in item.choices]
         choices = (
             Choice(
                 log_likelihood=each.log_likelihood,
@@ -311,7 +313,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
                 is_greedy=each.predicted_ids == each.text_ids,
                 unconditional=alone[n] if alone else None,
             )
-            for n, (text, each) in enumerate(zip(item.choices, conditional, strict=True))
+            for n, (text, each) in enumerate(zip(texts, conditional, strict=True))
         )
         return ChoicesObserved(
             choices=tuple(choices),

@@ -9,14 +9,13 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
-from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
 
 from commands.entrants.chats import Chat, Turn, plain_text, user_turn
 from commands.errors import ConfigurationError
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
-from commands.evaluating.samples import Inference, Sample, subset
+from commands.evaluating.samples import Inference, subset
 from commands.evaluating.shipped.bank import contains_answer
 from commands.evaluating.shipped.items import ListedEvaluation
 from commands.evaluating.shipped.rows import (
@@ -30,9 +29,7 @@ from commands.evaluating.shipped.rows import (
 )
 from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields
-from commands.ports import ContinuationLikelihood
 from commands.settings.sections import EvaluationOptions, UserPath
-from ledger.events.evaluations import ChoicesObserved, Observation
 from ledger.identity import Digest, Json
 
 
@@ -205,31 +202,19 @@ class ChoicesOfFile(QuestionEvaluation, PerplexityComparisonEvaluation):
         return asked.lettered("Answer:") if self._chosen.answers == "letters" else asked
 
     @property
-    def delimiter(self) -> str:
+    def choice_delimiter(self) -> str:  # type: ignore[override]  # a class attribute there
         """What stands before a choice: a space, but where the turn of the model begins nothing."""
         return "" if self.has_chat else " "
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return a context, the choices with their delimiter, and the index of the correct one."""
         asked = self.items[index]
-        texts = [f"{self.delimiter}{choice}" for choice in asked.choices]
+        texts = [f"{self.choice_delimiter}{choice}" for choice in asked.choices]
         return plain_text(asked.chat), texts, asked.correct
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return the delimiter, too: it decides what is recorded as a choice's length."""
-        return {**super().settings(inference, options), "delimiter": self.delimiter}
-
-    def observation_of(
-        self, sample: Sample, likelihoods: Sequence[ContinuationLikelihood]
-    ) -> Observation:
-        """Return the log-likelihood of each choice, and its length without the delimiter."""
-        observed = super().observation_of(sample, likelihoods)
-        assert isinstance(observed, ChoicesObserved)  # noqa: S101  # as comparisons give
-        measured = (
-            replace(choice, n_chars=len(text), n_bytes=len(text.encode()))
-            for choice, text in zip(observed.choices, self.items[sample.index].choices, strict=True)
-        )
-        return replace(observed, choices=tuple(measured))
+        return {**super().settings(inference, options), "delimiter": self.choice_delimiter}
 
 
 _LETTER: Final = re.compile(

@@ -17,7 +17,6 @@ from commands.evaluating.evaluate import (
     EvaluationCounts,
     PlannedEvaluation,
     evaluate_all,
-    evaluate_missing,
     is_done,
     missing_requests,
     plan_evaluation,
@@ -69,7 +68,7 @@ def evaluate(
     recorder: EvaluationRecorder, plan: PlannedEvaluation, limit: int | None = None
 ) -> EvaluationCounts:
     """Observe what is owed."""
-    return evaluate_missing(recorder, plan, on_progress=no_progress, limit=limit)
+    return evaluate_all(recorder, [plan], on_progress=no_progress, limit=limit)
 
 
 def says_yes(task: GenerationTask) -> str | GenerationFailure:
