@@ -37,15 +37,13 @@ class InputRow(NamedTuple):
     windows: tuple[Window, ...]
 
 
-def rows_by_length(windows: Iterable[Window]) -> list[list[InputRow]]:
-    """Return rows that may share a batch, the longest first.
+def input_rows(windows: Iterable[Window]) -> list[InputRow]:
+    """Return a row for windows with the same inputs, such as the one-token choices of a question.
 
-    Windows with the same inputs become one row, such as the one-token choices of a question.
-    Lengths within a batch differ by less than a factor of two, so less than half is padding.
+    Each window may be given several times.
     """
-    rows = [InputRow(same[0].inputs, (*same,)) for same in group_by(windows, attrgetter("inputs"))]
-    longest_first = sorted(rows, key=lambda row: len(row.inputs), reverse=True)
-    return group_by(longest_first, lambda row: len(row.inputs).bit_length())
+    alike = group_by(dict.fromkeys(windows), attrgetter("inputs"))
+    return [InputRow(same[0].inputs, (*same,)) for same in alike]
 
 
 class Heads(Protocol):

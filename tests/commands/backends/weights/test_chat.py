@@ -40,7 +40,7 @@ def test_the_end_of_turn_is_read_off_the_template(
     """Else weights talk on as the user; but a newline, which answers have, is no end token."""
     found = end_of_turn(with_template(tokenizer, template))
 
-    assert found == {*tokenizer.convert_tokens_to_ids(ends)}
+    assert found == {tokenizer.convert_tokens_to_ids(end) for end in ends}
 
 
 @pytest.mark.parametrize(

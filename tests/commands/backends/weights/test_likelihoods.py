@@ -11,7 +11,7 @@ from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.likelihoods import (
     Heads,
     compute_rows,
-    rows_by_length,
+    input_rows,
 )
 from commands.backends.weights.windows import Window
 from ledger.events.registration import Hydra
@@ -27,7 +27,7 @@ WINDOWS = (
 
 def require_equal(heads: Heads) -> None:
     """Require the same of a token at a time, of a few, and of all together."""
-    rows = [row for of_length in rows_by_length(WINDOWS) for row in of_length]
+    rows = input_rows(WINDOWS)
     whole = compute_rows(heads, rows)
     for n_logits in (1, 270 * 9 * 4):
         pieces = compute_rows(heads, rows, n_logits=n_logits)
