@@ -268,10 +268,6 @@ class TaskAnswers(TaskPart, AnswersEvaluation):
         """Return the settings without a name: tasks share answers."""
         return {**super().settings(inference, options), "scored_by": "lm-eval"}
 
-    def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
-        """Return NaN: an answer alone has no score."""
-        return reduce_scores([float("nan")] * len(observations), reduce)
-
 
 class TaskWhole(TaskEvaluation):
     """The metrics of a group, or of a task whose requests are of several kinds; asks nothing."""
@@ -315,10 +311,6 @@ class TaskWhole(TaskEvaluation):
         """Yield nothing."""
         del inference, samples, options
         yield from ()
-
-    def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:  # noqa: ARG002  # as others
-        """Return NaN: its parts have the scores."""
-        return reduce_scores([], reduce)
 
 
 _KINDS: Final[Mapping[RequestKind, type[TaskChoices | TaskDocuments | TaskAnswers]]] = {

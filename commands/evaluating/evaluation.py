@@ -29,7 +29,13 @@ from commands.evaluating.samples import (
     subset,
 )
 from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import Scores, require_boolean, require_reduce, require_text
+from commands.evaluating.values import (
+    Scores,
+    reduce_scores,
+    require_boolean,
+    require_reduce,
+    require_text,
+)
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.conversations import Messages
 from ledger.events.evaluations import (
@@ -212,13 +218,14 @@ class Evaluation(ABC):
     ) -> Iterator[tuple[SampleResult, ...]]:
         """Yield the results of each finished batch, in any order, each sample exactly once."""
 
-    @abstractmethod
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the score of all samples together, or of each; None stands for an unscorable one.
 
         "mean" and "sum" are over the samples with a score, NaN if there are none; "none" returns
-        all scores, (n,) in the order of the samples, NaN for the unscorable.
+        all scores, (n,) in the order of the samples, NaN for the unscorable. By default no sample
+        has a score of its own.
         """
+        return reduce_scores([float("nan")] * len(observations), reduce)
 
     def rescore(self, observation: Observation) -> Observation:
         """Return an observation scored by the present code; what was observed stays the same."""
