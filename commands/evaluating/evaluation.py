@@ -235,8 +235,8 @@ class Evaluation(ABC):
         """Return all observations of a run, with the scores that need all of them."""
         return observations
 
-    def parts(self) -> Mapping[str, Self]:
-        """Return parts as evaluations of their own, by name, such as the subjects of MMLU."""
+    def parts(self, table: str) -> Mapping[str, Self]:  # noqa: ARG002  # those with subjects use it
+        """Return parts of what a table uses as evaluations of their own, such as subjects."""
         return {}
 
     @property

@@ -106,7 +106,7 @@ def _made(
     if found is None:
         return _tasks(section, sources)
     whole = _make(_class_of(section, found), section, sources.offered)
-    return [("", whole), *whole.called(section.id).parts().items()]
+    return [("", whole), *whole.parts(section.id).items()]
 
 
 def _is_task_file(uses: str) -> bool:

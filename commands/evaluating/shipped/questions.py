@@ -157,14 +157,14 @@ class QuestionEvaluation(ListedEvaluation[Question]):
         """Return the examples and the question as turns."""
         return self.items[index].chat
 
-    def parts(self) -> Mapping[str, Self]:
+    def parts(self, table: str) -> Mapping[str, Self]:
         """Return each subject as an evaluation of its own, by name; nothing is asked twice."""
         subjects = dict.fromkeys(each.subject for each in self.items)
-        return {name: self._part(name) for name in subjects if name}
+        return {name: self._part(name, table) for name in subjects if name}
 
-    def _part(self, subject: str) -> Self:
+    def _part(self, subject: str, table: str) -> Self:
         part = copy(self)
-        part.whole = self.id
+        part.whole = table
         chosen = [n for n, each in enumerate(self.items) if each.subject == subject]
         ListedEvaluation.__init__(part, {self.label(n): self.items[n] for n in chosen})
         return part
