@@ -11,10 +11,10 @@ import random
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from io import StringIO
 from itertools import groupby
@@ -270,10 +270,7 @@ class HarnessTasks:
                 item
                 for (number, instances), target in zip(by_document.items(), targets, strict=True)
                 for item in _items_of(
-                    RequestName(name, number, "loglikelihood", 0),
-                    instances,
-                    target,
-                    is_chat=is_chat,
+                    partial(RequestName, name, number), instances, target, is_chat=is_chat
                 )
             ]
         except ValueError as error:
@@ -354,7 +351,7 @@ def _as_messages(
 
 
 def _items_of(
-    first: RequestName,
+    named: Callable[[RequestKind, int], RequestName],
     instances: Sequence[Any],
     target: tuple[str, int | None],
     *,
@@ -382,8 +379,7 @@ def _items_of(
                     asked = TextItem(text=together[0])
                 case "generate_until":
                     asked = PromptItem(prompt=shown, expected=expected)
-            place = first._replace(kind=kind, place=n_before[kind])
-            yield TaskItem(place, decoding, messages, asked)
+            yield TaskItem(named(kind, n_before[kind]), decoding, messages, asked)
             n_before[kind] += len(together)
 
 
