@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.loads import BatchQueue, group_by
+from commands.backends.loads import BatchQueue
 
 widths = st.lists(st.integers(min_value=1, max_value=500), min_size=1, max_size=60)
 budgets = st.integers(min_value=1, max_value=5000)
@@ -47,17 +47,3 @@ def test_halving_gives_the_same_rows_again_in_half_as_large_batches(
     assert all(
         len(each) == 1 or len(each) * each[0] <= len(batch) * batch[0] // 2 for each in again
     )
-
-
-@given(st.lists(st.integers(0, 99)))
-def test_groups_keep_all_items_in_order(items: list[int]) -> None:
-    """Each load comes once, and a run that is resumed works in the same order."""
-    groups = group_by(items, lambda item: item % 10)
-
-    firsts = list(dict.fromkeys(item % 10 for item in items))
-    assert groups == [[item for item in items if item % 10 == key] for key in firsts]
-
-
-def test_an_empty_queue_gives_an_empty_batch() -> None:
-    """A resumed run may owe nothing."""
-    assert BatchQueue([], same, 100).take() == ()

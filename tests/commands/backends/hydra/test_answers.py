@@ -107,22 +107,6 @@ def test_a_letter_of_several_tokens_is_read_as_one(
     assert answer.n_prompt_tokens == len(encode_prompt(tokenizer, "a dose?"))
 
 
-def test_how_it_was_decided_is_told_with_the_answer(
-    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
-) -> None:
-    """Each row has its own draft head, by its seed; what began and ended together took as long."""
-    loaded = reciting(tokenizer, tokenizer("dose")["input_ids"])
-    entrant = hydra_entrant(hydra_files, max_new_tokens=1)
-
-    answers = texts(answered(loaded, entrant, *"abcdef"))
-
-    told = [answer.diagnostics for answer in answers if answer.diagnostics]
-    assert len({each.draft_head_idx for each in told}) > 1
-    assert [each.stability_radii for each in told] == [(1,)] * 6  # of three votes
-    assert {answer.p_correct for answer in answers} == {None}
-    assert len({answer.elapsed_s for answer in answers}) == 1
-
-
 @pytest.mark.parametrize(
     "changed",
     [

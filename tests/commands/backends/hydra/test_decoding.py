@@ -382,14 +382,3 @@ def test_each_head_drafts_equally_often() -> None:
     counts = torch.bincount(torch.tensor([each.draft for each in drawn]))
 
     assert chi_square_p(counts, torch.full((9,), 1_000.0)) > 0.001
-
-
-def test_entrants_share_the_draft_head_of_a_prompt() -> None:
-    """What sets them apart is then the jury or the shards, and not the luck of the draw."""
-    for seed in range(50):
-        alone = start_row([5], seed=seed, n_heads=9, bypass_jury=True)
-        with_jury = start_row([6, 7], seed=seed, n_heads=9, bypass_jury=False)
-
-        assert (alone.draft, alone.jury) == (with_jury.draft, ())
-        assert {with_jury.draft, *with_jury.jury} == set(range(9))
-        assert len(with_jury.jury) == 8
