@@ -11,15 +11,16 @@ import random
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from io import StringIO
+from itertools import groupby
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from lm_eval.api.metrics import mean
@@ -28,24 +29,65 @@ from lm_eval.evaluator import evaluate
 from lm_eval.models.utils import normalize_gen_kwargs
 from lm_eval.tasks import TaskManager
 
-from commands.entrants.chats import ChatForm
+from commands.entrants.chats import ChatForm, recorded_text
 from commands.errors import ConfigurationError
-from commands.evaluating.tasks import (
-    Answers,
-    AnswerScore,
-    Decoding,
-    LoadedTask,
-    RequestKind,
-    Response,
-    TaskDocument,
-    TaskParameters,
-    TaskRequest,
-    TaskScores,
-    UnknownTask,
-)
+from commands.evaluating.registry import UnknownTask
 from ledger.events.conversations import Messages
-from ledger.events.evaluations import TaskMetric, TaskReference, TaskResults
+from ledger.events.evaluations import (
+    ChoicesItem,
+    EvaluationItem,
+    PromptItem,
+    TaskMetric,
+    TaskReference,
+    TaskResults,
+    TextItem,
+)
 from ledger.identity import Digest, digest_of
+
+RequestKind = Literal["loglikelihood", "loglikelihood_rolling", "generate_until"]
+"""What lm-evaluation-harness asks of a model, by the names of its methods."""
+
+Response: TypeAlias = tuple[float, bool] | float | str
+"""As a model of lm-evaluation-harness answers: nats and whether greedy, nats, or a text."""
+
+
+class RequestName(NamedTuple):
+    """A request of a document, by its place among those of its kind."""
+
+    task: str
+    document: int
+    kind: RequestKind
+    place: int
+
+
+Answers: TypeAlias = Mapping[RequestName, Sequence[Response]]
+"""The response to each try at a request."""
+
+
+class Decoding(NamedTuple):
+    """How answers are generated."""
+
+    stop: tuple[str, ...]
+    max_new_tokens: int
+    temperature: float  # 0: greedy
+    top_p: float
+
+
+class TaskItem(NamedTuple):
+    """One request of a document, or several for the likelihoods of choices behind one context."""
+
+    first: RequestName
+    decoding: Decoding | None  # None: nothing is generated
+    messages: Messages  # of a chat
+    asked: EvaluationItem  # a chat is recorded in place of its context
+
+
+class TaskScores(NamedTuple):
+    """What a task or a group makes of answers."""
+
+    results: TaskResults
+    answers: Mapping[int, tuple[str, float]]  # by document: what is compared, and its score
+
 
 _SEED: Final = 0  # the seeds are those of its `simple_evaluate`
 _OTHER_SEED: Final = 1234
@@ -56,13 +98,16 @@ _GROUP: Final = re.compile(r'^\{?\s*"?group"?\s*:', re.MULTILINE)  # a key of a 
 _DECODING: Final = frozenset({"until", "max_gen_toks", "do_sample", "temperature", "top_p"})
 
 
-def load_tasks(uses: str, folder: Path, parameters: TaskParameters) -> "HarnessTasks":
+def load_tasks(
+    uses: str, folder: Path, n_examples: int | None, *, runs_code: bool
+) -> "HarnessTasks":
     """Load a task, a group or a tag by its name, or a YAML file of one.
 
     Args:
         uses: The name; or the file, in whose folder relative paths to data start.
         folder: Where the path of the file starts.
-        parameters: What is said beside the task.
+        n_examples: How many stand before each question; None: as the task says.
+        runs_code: Whether a task may run the code that a model writes.
 
     Raises:
         UnknownTask: There is none of this name.
@@ -73,12 +118,12 @@ def load_tasks(uses: str, folder: Path, parameters: TaskParameters) -> "HarnessT
             manager = TaskManager()
             if uses not in manager.all_tasks:
                 raise UnknownTask([f"lm-evaluation-harness has no task, group or tag {uses!r}"])
-            return HarnessTasks(manager.load([uses]), parameters)
+            return HarnessTasks(manager.load([uses]), n_examples, runs_code=runs_code)
     file = (folder / uses).resolve()
     if not file.is_file():
         raise ConfigurationError([f"{folder / uses}: there is no such file; correct the path"])
     with _in_quiet(), chdir(file.parent):
-        return HarnessTasks(_loaded(file), parameters)
+        return HarnessTasks(_loaded(file), n_examples, runs_code=runs_code)
 
 
 def _loaded(file: Path) -> Any:  # noqa: ANN401  # a TaskDict: the package has no types
@@ -123,9 +168,11 @@ def _in_quiet() -> Iterator[None]:
 
 
 class HarnessTasks:
-    """Loaded tasks, as `LoadedTasks`."""
+    """A task, or those of a group, loaded by lm-evaluation-harness."""
 
-    def __init__(self, loaded: Mapping[str, Any], parameters: TaskParameters) -> None:
+    def __init__(
+        self, loaded: Mapping[str, Any], n_examples: int | None, *, runs_code: bool
+    ) -> None:
         """Take what a manager loaded.
 
         Raises:
@@ -133,14 +180,14 @@ class HarnessTasks:
         """
         self._tasks, self._groups = loaded["tasks"], loaded.get("groups", {})
         self._children = {name for names in loaded["group_map"].values() for name in names}
-        self._runs_code = parameters.confirm_run_unsafe_code
-        self._asked: dict[tuple[str, ChatForm, int | None], Sequence[TaskDocument]] = {}
+        self._runs_code = runs_code
+        self._asked: dict[tuple[str, ChatForm, int | None], Sequence[TaskItem]] = {}
         self._instances: dict[str, dict[int, list[Any]]] = {}  # by task and document
         faults = [fault for name in self._tasks if (fault := self._fault_of(name))]
         if faults:
             raise ConfigurationError(faults)
         for task in self._tasks.values():
-            _set_fewshot(task, parameters.num_fewshot)
+            _set_fewshot(task, n_examples)
 
     def _fault_of(self, name: str) -> str | None:
         task = self._tasks[name]
@@ -160,15 +207,10 @@ class HarnessTasks:
         return roots[0] if len(roots) == 1 else ""
 
     @cached_property
-    def tasks(self) -> Mapping[str, LoadedTask]:
+    def tasks(self) -> Mapping[str, TaskReference]:
         """Each task, by name."""
         return {
-            name: LoadedTask(
-                TaskReference(name=name, version=version("lm_eval"), digest=_digest_of(task)),
-                between=task.config.fewshot_delimiter,
-                n_documents=len(task.eval_docs),
-                n_repeats=task.config.repeats or 1,
-            )
+            name: TaskReference(name=name, version=version("lm_eval"), digest=_digest_of(task))
             for name, task in self._tasks.items()
         }
 
@@ -179,14 +221,26 @@ class HarnessTasks:
         for name, group in self._groups.items():
             if group.has_aggregation:
                 members = [task.task_name for task in group.get_all_tasks()]
-                digests = [self.tasks[each].reference.digest for each in members]
+                digests = [self.tasks[each].digest for each in members]
                 digest = digest_of([_as_text(group.to_dict()), digests])
                 reference = TaskReference(name=name, version=version("lm_eval"), digest=digest)
                 found[name] = reference, members
         return found
 
-    def documents(self, task: str, form: ChatForm, length: int | None) -> Sequence[TaskDocument]:
-        """Return the first documents of a task, with what is asked about them.
+    def between(self, task: str) -> str:
+        """Return what stands between a system prompt and what a task's own first turn says."""
+        return str(self._tasks[task].config.fewshot_delimiter)
+
+    def n_documents(self, task: str) -> int:
+        """Count the documents of a task."""
+        return len(self._tasks[task].eval_docs)
+
+    def n_repeats(self, task: str) -> int:
+        """Return how often a task asks each of its requests."""
+        return int(self._tasks[task].config.repeats or 1)
+
+    def items(self, task: str, form: ChatForm, length: int | None) -> Sequence[TaskItem]:
+        """Return what is asked about the first documents of a task.
 
         Raises:
             ConfigurationError: Its requests cannot be sent to an entrant.
@@ -196,7 +250,7 @@ class HarnessTasks:
             self._asked[name] = self._built(task, form, length)
         return self._asked[name]
 
-    def _built(self, name: str, form: ChatForm, length: int | None) -> Sequence[TaskDocument]:
+    def _built(self, name: str, form: ChatForm, length: int | None) -> Sequence[TaskItem]:
         task, is_chat = self._tasks[name], form != "none"
         task.set_fewshot_seed(seed=_OTHER_SEED)
         with _in_quiet():
@@ -210,50 +264,45 @@ class HarnessTasks:
             for instance in task.instances:
                 by_document.setdefault(instance.doc_id, []).append(instance)
             self._instances.setdefault(name, {}).update(by_document)
-            documents = {
-                number: (_target_of(task, instances[0].doc), instances)
-                for number, instances in by_document.items()
-            }
+            targets = [_target_of(task, each[0].doc) for each in by_document.values()]
         try:
             return [
-                TaskDocument(
-                    number,
-                    tuple(_request(instance, is_chat=is_chat) for instance in instances),
-                    *target,
+                item
+                for (number, instances), target in zip(by_document.items(), targets, strict=True)
+                for item in _items_of(
+                    partial(RequestName, name, number), instances, target, is_chat=is_chat
                 )
-                for number, (target, instances) in documents.items()
             ]
         except ValueError as error:
             raise ConfigurationError([f"task {name!r}: {error}"]) from error
 
-    def scores(self, name: str, answers: Mapping[str, Answers]) -> TaskScores:
-        """Return what a task or group makes of answers, by task.
+    def scores(self, name: str, tasks: Sequence[str], answers: Answers) -> TaskScores:
+        """Return what a task, or a group of tasks, makes of answers.
 
         A document that lacks one is left out.
         """
-        kept = {task: self._answered(task, of_task) for task, of_task in answers.items()}
+        kept = {task: self._answered(task, answers) for task in tasks}
         if not all(kept.values()):
             return TaskScores(TaskResults(n_documents=0, documents=(), metrics=()), {})
-        tasks = {task: self._tasks[task] for task in answers}
         groups = {name: self._groups[name]} if name in self._groups else {}
         with _in_quiet(), ExitStack() as stack:
-            for task_name, numbers in kept.items():
-                stack.enter_context(self._built_again(task_name, numbers))
+            for task, numbers in kept.items():
+                stack.enter_context(self._built_again(task, numbers))
             found = evaluate(
                 RecordedModel(answers, kept),
-                {"tasks": tasks, "groups": groups},
+                {"tasks": {task: self._tasks[task] for task in kept}, "groups": groups},
                 samples=kept,
                 bootstrap_iters=_RESAMPLES,
                 confirm_run_unsafe_code=self._runs_code,
             )
-        documents = kept.get(name, ())
-        n_documents = sum(map(len, kept.values()))
-        samples = found["samples"].get(name, ())
+        documents, samples = kept.get(name, ()), found["samples"].get(name, ())
         means = _means_of(self._tasks[name]) if name in self._tasks else frozenset()
         is_better = found["higher_is_better"].get(name, {})
         metrics = _metrics(found["results"][name], is_better, samples, documents, means)
         results = TaskResults(
-            n_documents=n_documents, documents=tuple(documents), metrics=tuple(metrics)
+            n_documents=sum(map(len, kept.values())),
+            documents=tuple(documents),
+            metrics=tuple(metrics),
         )
         return TaskScores(results, _answer_scores(samples))
 
@@ -280,11 +329,8 @@ class HarnessTasks:
     def _answered(self, task: str, answers: Answers) -> Sequence[int]:
         """Return the documents of which every request is answered, in order."""
         asked = self._instances[task]
-        whole = sorted(
-            number
-            for number, of_kinds in answers.items()
-            if sum(map(len, of_kinds.values())) == len(asked[number])
-        )
+        n_answered = Counter(each.document for each in answers if each.task == task)
+        whole = sorted(number for number, n in n_answered.items() if n == len(asked[number]))
         first = range(len(whole))
         return first if whole == [*first] else whole  # it looks up each document in this
 
@@ -304,26 +350,66 @@ def _as_messages(
     return json.dumps([[each["role"], each["content"]] for each in history])
 
 
-def _request(instance: Any, *, is_chat: bool) -> TaskRequest:  # noqa: ANN401  # as above
+def _items_of(
+    named: Callable[[RequestKind, int], RequestName],
+    instances: Sequence[Any],
+    target: tuple[str, int | None],
+    *,
+    is_chat: bool,
+) -> Iterator[TaskItem]:
+    """Yield what is asked about a document: texts behind one context stand together as choices.
+
+    Raises:
+        ValueError: A request is of a kind, or in a form, that no entrant is asked in.
+    """
+    expected, correct = target
+    n_before: Counter[RequestKind] = Counter()
+    requests = [_request(each, is_chat=is_chat) for each in instances]
+    for (kind, decoding, messages, context), group in groupby(requests, lambda each: each[:-1]):
+        texts = tuple(each.text for each in group)
+        shown = recorded_text(messages) if messages else context
+        is_choice = len(texts) > 1 and correct is not None and correct < len(texts)
+        for together in [texts] if is_choice else [(text,) for text in texts]:
+            asked: EvaluationItem
+            match kind:
+                case "loglikelihood":
+                    right = correct if is_choice and correct else 0
+                    asked = ChoicesItem(context=shown, choices=together, correct=right)
+                case "loglikelihood_rolling":
+                    asked = TextItem(text=together[0])
+                case "generate_until":
+                    asked = PromptItem(prompt=shown, expected=expected)
+            yield TaskItem(named(kind, n_before[kind]), decoding, messages, asked)
+            n_before[kind] += len(together)
+
+
+class _Request(NamedTuple):
+    kind: RequestKind
+    decoding: Decoding | None
+    messages: Messages
+    context: str  # empty if there are messages
+    text: str  # empty if an answer is asked for
+
+
+def _request(instance: Any, *, is_chat: bool) -> _Request:  # noqa: ANN401  # as above
     kind: RequestKind = instance.request_type
     match kind:
         case "loglikelihood":
             context, text = instance.args[:2]
-            return TaskRequest(kind, *_context(context, is_chat=is_chat), text, None)
+            return _Request(kind, None, *_context(context, is_chat=is_chat), text)
         case "loglikelihood_rolling":
-            return TaskRequest(kind, "", (), instance.args[0], None)
+            return _Request(kind, None, (), "", instance.args[0])
         case "generate_until":
             context, settings = instance.args[:2]
-            shown = _context(context, is_chat=is_chat)
-            return TaskRequest(kind, *shown, "", _decoding(settings))
+            return _Request(kind, _decoding(settings), *_context(context, is_chat=is_chat), "")
     raise ValueError(f"a request is {kind!r}, which is not supported")
 
 
-def _context(context: str, *, is_chat: bool) -> tuple[str, Messages]:
+def _context(context: str, *, is_chat: bool) -> tuple[Messages, str]:
     if not is_chat or not context:
-        return context, ()
+        return (), context
     try:
-        return "", tuple((role, content) for role, content in json.loads(context))
+        return tuple((role, content) for role, content in json.loads(context)), ""
     except ValueError as error:
         raise ValueError("it makes no chat of its documents; leave out chat") from error
 
@@ -397,10 +483,8 @@ def _name_of(value: object) -> str:
 class RecordedModel(LM):  # type: ignore[misc]  # the package has no types
     """Answers the requests of lm-evaluation-harness by what is on record."""
 
-    def __init__(
-        self, answers: Mapping[str, Answers], documents: Mapping[str, Sequence[int]]
-    ) -> None:
-        """Take the answers, and the documents that are scored, both by task."""
+    def __init__(self, answers: Answers, documents: Mapping[str, Sequence[int]]) -> None:
+        """Take the answers, and the documents of each task that are scored."""
         super().__init__()
         self._answers, self._documents = answers, documents
 
@@ -419,11 +503,11 @@ class RecordedModel(LM):  # type: ignore[misc]  # the package has no types
     def _recorded(self, kind: RequestKind, requests: Sequence[Any]) -> Iterator[Response]:
         n_seen: Counter[tuple[str, int]] = Counter()  # requests that repeat follow one another
         for request in requests:
-            name = request.task_name, request.doc_id
-            place, n_try = divmod(n_seen[name], request.repeats or 1)
-            n_seen[name] += 1
-            document = self._documents[request.task_name][request.doc_id]
-            tries = self._answers[request.task_name][document][kind][place]
+            task = request.task_name
+            place, n_try = divmod(n_seen[task, request.doc_id], request.repeats or 1)
+            n_seen[task, request.doc_id] += 1
+            document = self._documents[task][request.doc_id]
+            tries = self._answers[RequestName(task, document, kind, place)]
             yield tries[min(n_try, len(tries) - 1)]
 
 
@@ -466,12 +550,12 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
-def _answer_scores(samples: Sequence[Mapping[str, Any]]) -> Mapping[int, AnswerScore]:
+def _answer_scores(samples: Sequence[Mapping[str, Any]]) -> Mapping[int, tuple[str, float]]:
     """Return what the first filter keeps of each answer, and its first metric."""
-    found: dict[int, AnswerScore] = {}
+    found: dict[int, tuple[str, float]] = {}
     for sample in samples:
         kept = sample["filtered_resps"][0]
         score = next((_number(sample[name]) for name in sample["metrics"]), None)
         if isinstance(kept, str) and score is not None:
-            found.setdefault(sample["doc_id"], AnswerScore(kept, score))
+            found.setdefault(sample["doc_id"], (kept, score))
     return found

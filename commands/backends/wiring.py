@@ -24,9 +24,9 @@ from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
 from commands.errors import ConfigurationError
+from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.registry import Readers
 from commands.evaluating.samples import Inference
-from commands.evaluating.tasks import LoadedTasks, TaskParameters
 from commands.importing.answers import RecordedGenerator, read_answers
 from commands.importing.bank import bank_named
 from commands.importing.formats.rows import Fields, Sheet
@@ -47,7 +47,7 @@ from commands.ports import (
 from commands.settings.api_keys import ANTHROPIC_KEYS, key_in, require_keys
 from commands.settings.hub_dataset import HubDataset
 from commands.settings.schema import AskingSettings, Settings
-from commands.settings.sections import EndpointSection, RecordedSection
+from commands.settings.sections import EndpointSection, EvaluationSection, RecordedSection
 from commands.settings.servers import OPENAI_URL, Server
 from commands.settings.toml import EngineName
 from ledger.events.registration import Entrant, JudgeSettings
@@ -270,19 +270,19 @@ def open_dataset(dataset: HubDataset) -> Sheet:
     return hub_rows.open_dataset(dataset)
 
 
-def load_tasks(uses: str, folder: Path, parameters: TaskParameters) -> LoadedTasks:
-    """Load tasks of lm-evaluation-harness, as `ReadTasks`; the package is imported only now.
+def read_tasks(section: EvaluationSection, folder: Path) -> Iterable[tuple[str, Evaluation]]:
+    """Make evaluations of tasks, as `ReadTasks`; lm-evaluation-harness is imported only now.
 
     Raises:
         MissingExtra: It is not installed.
         ConfigurationError: There is no such task, or it cannot be run here.
     """
     with needs_extra("lm-eval", "lm_eval"):
-        from commands.backends import harness
-    return harness.load_tasks(uses, folder, parameters)
+        from commands.backends import tasks
+    return tasks.read_tasks(section, folder)
 
 
-READERS: Final = Readers(open_parquet, open_dataset, load_tasks)
+READERS: Final = Readers(open_parquet, open_dataset, read_tasks)
 """What evaluations are read with."""
 
 

@@ -15,10 +15,9 @@ from msgspec import UNSET
 from commands.decisions.recorder import EvaluationRecorder
 from commands.entrants.generate import why_stop
 from commands.errors import ConfigurationError, DeferredFailures, NothingReadable
-from commands.evaluating.evaluation import Evaluation, SampleResult, rescored
+from commands.evaluating.evaluation import Evaluation, Observed, SampleResult, rescored
 from commands.evaluating.rollout import AnswersEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
-from commands.evaluating.tasks import Observed, TaskEvaluation, TaskPart
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import require_boolean
 from commands.ports import Billing, OnProgress
@@ -221,12 +220,12 @@ def evaluate_all(
     for each in every:
         n_missing = len(recorder.state.run(each.plan).missing)
         with held.collecting():
-            added = evaluate_missing(
+            added = _evaluate(
                 recorder,
                 each,
+                every,
                 on_progress=on_progress,
                 limit=left,
-                among=every,
                 look_at=partial(look_at, each),
             )
             total = EvaluationCounts(*map(sum, zip(total, added, strict=True)))
@@ -244,22 +243,19 @@ def _answers(results: Iterable[SampleResult]) -> Iterator[AnswerObserved]:
             yield each.observation
 
 
-def evaluate_missing(
+def _evaluate(
     recorder: EvaluationRecorder,
     planned: PlannedEvaluation,
+    among: Sequence[PlannedEvaluation],
     *,
     on_progress: OnProgress,
-    limit: int | None = None,
-    among: Sequence[PlannedEvaluation] = (),
-    look_at: Callable[[Sequence[SampleResult]], None] = lambda _: None,
+    limit: int | None,
+    look_at: Callable[[Sequence[SampleResult]], None],
 ) -> EvaluationCounts:
     """Observe every sample of a plan that the ledger lacks, and record each batch.
 
-    With a limit at most so many samples are observed. A group of tasks is completed once those are
-    that are planned beside it, `among` all. `look_at` gets each batch once it is recorded.
-
-    Raises:
-        LeftUnanswered: Some requests got no answer; their samples are still missing.
+    A group of tasks is completed once those are that are planned beside it, `among` all. `look_at`
+    gets each batch once it is recorded.
     """
     last = recorder.state.plans.get(labels_of(planned.plan))
     plan = recorder.plan(planned.plan, planned.registered)
@@ -292,22 +288,19 @@ def _complete(
 ) -> None:
     """Record that a plan is complete, unless it waits for the tasks of its group."""
     evaluation, known = planned.evaluation, recorder.state
-    if not isinstance(evaluation, TaskEvaluation):
+    if not evaluation.members:
         changed = _changed_scores(evaluation, known.run(planned.plan), before)
         recorder.complete(planned.plan, changed)
         return
     of_entrant = (each for each in among if each.plan.entrant == planned.plan.entrant)
     named = {each.evaluation.id: each for each in (*of_entrant, planned)}
-    members = [named.get(each.id) for each in evaluation.members]
-    observed = {}
-    for each in members:
-        if each is None or known.run(each.plan).missing:
-            return
-        if isinstance(each.evaluation, TaskPart):
-            observed[each.evaluation] = _observed(each, known)
+    members = [named[each.id] for each in evaluation.members if each.id in named]
+    if len(members) < len(evaluation.members) or any(known.run(m.plan).missing for m in members):
+        return
+    observed = {each.evaluation: _observed(each, known) for each in members}
     with blame_evaluation(evaluation.id, "scoring its samples"):
-        outcome = evaluation.outcome(observed)
-    recorder.complete(planned.plan, *outcome or ())
+        completion = evaluation.completion(observed)
+    recorder.complete(planned.plan, *completion)
 
 
 def _observed(planned: PlannedEvaluation, known: Evaluations) -> Observed:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from itertools import islice
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from msgspec.structs import replace
 
@@ -24,13 +24,18 @@ from commands.evaluating.samples import (
     ObservedSample,
     Sample,
     UnscorableSample,
-    find_accumulation_steps,
     intermediates,
     named_items,
     subset,
 )
 from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import Scores, require_boolean, require_reduce, require_text
+from commands.evaluating.values import (
+    Scores,
+    reduce_scores,
+    require_boolean,
+    require_reduce,
+    require_text,
+)
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.conversations import Messages
 from ledger.events.evaluations import (
@@ -39,7 +44,9 @@ from ledger.events.evaluations import (
     ItemRegistered,
     Observation,
     SampleObserved,
+    SampleScore,
     TaskReference,
+    TaskResults,
     UnscorableReason,
     WayOfAsking,
 )
@@ -47,6 +54,16 @@ from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json
 
 SampleResult = ObservedSample | UnscorableSample
+
+Observed: TypeAlias = Mapping[Sample, Observation]
+"""A plan's samples that have an observation."""
+
+
+class Completion(NamedTuple):
+    """What is recorded of a plan when all of its samples are there."""
+
+    scores: Sequence[SampleScore] = ()
+    results: TaskResults | None = None
 
 
 class Evaluation(ABC):
@@ -201,13 +218,14 @@ class Evaluation(ABC):
     ) -> Iterator[tuple[SampleResult, ...]]:
         """Yield the results of each finished batch, in any order, each sample exactly once."""
 
-    @abstractmethod
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the score of all samples together, or of each; None stands for an unscorable one.
 
         "mean" and "sum" are over the samples with a score, NaN if there are none; "none" returns
-        all scores, (n,) in the order of the samples, NaN for the unscorable.
+        all scores, (n,) in the order of the samples, NaN for the unscorable. By default no sample
+        has a score of its own.
         """
+        return reduce_scores([float("nan")] * len(observations), reduce)
 
     def rescore(self, observation: Observation) -> Observation:
         """Return an observation scored by the present code; what was observed stays the same."""
@@ -216,6 +234,19 @@ class Evaluation(ABC):
     def score_together(self, observations: Sequence[Observation]) -> Sequence[Observation]:
         """Return all observations of a run, with the scores that need all of them."""
         return observations
+
+    def parts(self, table: str) -> Mapping[str, Self]:  # noqa: ARG002  # those with subjects use it
+        """Return parts of what a table uses as evaluations of their own, such as subjects."""
+        return {}
+
+    @property
+    def members(self) -> Sequence["Evaluation"]:
+        """Those whose observations `completion` needs; none: it scores its own, one by one."""
+        return ()
+
+    def completion(self, observed: Mapping["Evaluation", Observed]) -> Completion:  # noqa: ARG002  # those with members
+        """Return the scores and results that all observations of its members have together."""
+        return Completion()
 
     def samples(self, options: EvaluationOptions) -> tuple[Sample, ...]:
         """Return the samples to observe, those of one item next to one another.
@@ -338,7 +369,25 @@ class Evaluation(ABC):
             found = dict(zip(seen, self.score_together([*seen.values()]), strict=True))
             return self.reduce([found.get(sample) for sample in samples], reduce)
 
-    find_accumulation_steps = staticmethod(find_accumulation_steps)
+    @staticmethod
+    def find_accumulation_steps(
+        dataset_size: int, max_batch_size: int, dp_replicate: int
+    ) -> tuple[int, int] | tuple[None, None]:
+        """Return the largest batch size that splits a data set without a remainder.
+
+        Args:
+            dataset_size: Number of rows.
+            max_batch_size: Most rows that a device can hold.
+            dp_replicate: Number of devices that each take a batch.
+
+        Returns:
+            Batch size and number of steps, with batch_size * n_steps * dp_replicate ==
+            dataset_size; None and None if no batch size fits.
+        """
+        for batch_size in range(max_batch_size, 0, -1):
+            if dataset_size % (batch_size * dp_replicate) == 0:
+                return batch_size, dataset_size // (batch_size * dp_replicate)
+        return None, None
 
 
 def warn_of_lost(name: str, n_samples: int, lost: Sequence[tuple[UnscorableReason, str]]) -> None:

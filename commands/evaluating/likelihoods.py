@@ -7,7 +7,7 @@ document, `PerplexityComparisonEvaluation` which of several continuations of a t
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -50,14 +50,35 @@ from projections.evaluations.scores import credit
 
 
 class LikelihoodEvaluation(Evaluation):
-    """Base of evaluations whose samples need one or several log-likelihoods each."""
+    """Base of evaluations whose samples need one or several log-likelihoods each.
 
-    @abstractmethod
+    By default the items are texts, each read without a context.
+    """
+
+    rolls: ClassVar[bool] = False  # cut a long text into windows, rather than not read it
+    shows_predicted: ClassVar[bool] = False
+
+    def item(self, index: int) -> Any:  # noqa: ANN401  # of each kind its own
+        """Return a text, checked."""
+        what = f"{type(self).__name__}.get({index}) gives"
+        return TextItem(text=require_text(self.get(index), what))
+
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the texts of a sample whose log-likelihoods are needed.
 
-        Continuations with the same key are computed once for all samples.
+        Continuations with the same key are computed once for all samples; keys begin with the
+        sample's item if their tokens are the sample's.
         """
+        text = Continuation(
+            sample.item,
+            entrant,
+            "",
+            self.item(sample.index).text,
+            rolls=self.rolls,
+            bos=self.bos,
+            shows_predicted=self.shows_predicted,
+        )
+        return (text,)
 
     @abstractmethod
     def observation_of(
@@ -80,7 +101,10 @@ class LikelihoodEvaluation(Evaluation):
     ) -> Iterator[tuple[SampleResult, ...]]:
         """Compute all log-likelihoods; yield each sample as soon as its own are done."""
         entrant = self.configured(inference, options)
-        waiting = {sample: self._continuations_of(sample, entrant) for sample in samples}
+        waiting = {}
+        for sample in samples:
+            with blame_evaluation(self.id, f"getting {sample.label}"):
+                waiting[sample] = self.continuations(sample, entrant)
         every = {text.key: text for texts in waiting.values() for text in texts}
         results: dict[str, ContinuationLikelihood | LikelihoodFailure] = {}
         model = inference.require_likelihoods(self.id)()
@@ -98,13 +122,6 @@ class LikelihoodEvaluation(Evaluation):
                     for sample, texts in read.items()
                 )
 
-    def _continuations_of(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
-        with blame_evaluation(self.id, f"getting {sample.label}"):
-            continuations = self.continuations(sample, entrant)
-            if not continuations:
-                raise ValueError("the item has no text to evaluate")
-            return continuations
-
     def _result(
         self,
         sample: Sample,
@@ -119,43 +136,15 @@ class LikelihoodEvaluation(Evaluation):
             observation = self.observation_of(sample, likelihoods)
         # samples of one context, or of one text, are not independent
         cluster = digest_of(continuations[0].context or continuations[0].text)
-        return ObservedSample(sample, cluster, observation, self.rows(likelihoods))
-
-    def rows(self, likelihoods: Sequence[ContinuationLikelihood]) -> tuple[TokenRow, ...]:
-        """Return the tokens that `return_intermediates` shows of a sample."""
-        return tuple(TokenRow(each.context_ids, each.text_ids) for each in likelihoods)
-
-
-class TextEvaluation(LikelihoodEvaluation):
-    """Evaluation whose items are texts, each read without a context."""
-
-    rolls: ClassVar[bool] = False  # cut a long text into windows, rather than not read it
-    shows_predicted: ClassVar[bool] = False
-
-    @abstractmethod
-    def get(self, index: int) -> str:
-        """Return a text."""
-
-    def item(self, index: int) -> TextItem:
-        """Return a text, checked."""
-        what = f"{type(self).__name__}.get({index}) gives"
-        return TextItem(text=require_text(self.get(index), what))
-
-    def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
-        """Return the text, without a context."""
-        text = Continuation(
-            sample.item,
-            entrant,
-            "",
-            self.item(sample.index).text,
-            rolls=self.rolls,
-            bos=self.bos,
-            shows_predicted=self.shows_predicted,
+        rows = tuple(
+            TokenRow(each.context_ids, each.text_ids)
+            for each in likelihoods
+            if each.key.startswith(sample.item)
         )
-        return (text,)
+        return ObservedSample(sample, cluster, observation, rows)
 
 
-class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
+class EncodingEvaluation(ScoredEvaluation, LikelihoodEvaluation):
     """Evaluation of texts by the likeliest token at each place, given the tokens before it."""
 
     kind: ClassVar[EvaluationKind] = "encoding"
@@ -186,7 +175,7 @@ class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
         )
 
 
-class PerplexityEvaluation(TextEvaluation):
+class PerplexityEvaluation(LikelihoodEvaluation):
     """Evaluation of whole documents: a long one is cut into windows, and each token counts once."""
 
     kind: ClassVar[EvaluationKind] = "perplexity"
@@ -245,6 +234,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
 
     kind: ClassVar[EvaluationKind] = "comparison"
     asks_unconditional: bool = False  # also compute log-likelihoods without the prefix, for PMI
+    choice_delimiter: str = ""  # begins each continuation, and is no part of its length
 
     @abstractmethod
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
@@ -313,6 +303,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         n_choices = len(item.choices)
         conditional = likelihoods[:n_choices]
         alone = [each.log_likelihood for each in likelihoods[n_choices:]]
+        texts = [text.removeprefix(self.choice_delimiter) for text in item.choices]
         choices = (
             Choice(
                 log_likelihood=each.log_likelihood,
@@ -322,7 +313,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
                 is_greedy=each.predicted_ids == each.text_ids,
                 unconditional=alone[n] if alone else None,
             )
-            for n, (text, each) in enumerate(zip(item.choices, conditional, strict=True))
+            for n, (text, each) in enumerate(zip(texts, conditional, strict=True))
         )
         return ChoicesObserved(
             choices=tuple(choices),
@@ -330,11 +321,6 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
             n_context_tokens=max(len(each.context_ids) for each in conditional),
             is_truncated=any(each.is_truncated for each in conditional),
         )
-
-    def rows(self, likelihoods: Sequence[ContinuationLikelihood]) -> tuple[TokenRow, ...]:
-        """Return the tokens of the continuations after their prefix."""
-        n_alone = len(likelihoods) // 2 if self.asks_unconditional else 0
-        return super().rows(likelihoods[: len(likelihoods) - n_alone])
 
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the mean or the sum of the scores, or each."""

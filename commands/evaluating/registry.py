@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter, isabstract, signature
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -14,11 +14,9 @@ from pydantic_core import ErrorDetails
 from commands.errors import ConfigurationError, MissingExtra, fault_of_pydantic
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.shipped.bank import BankChoices, BankRollout
-from commands.evaluating.shipped.items import ListedEvaluation
-from commands.evaluating.shipped.layouts import ChoicesLayout, RolloutLayout
+from commands.evaluating.shipped.questions import ChoicesOfFile, RolloutOfFile
 from commands.evaluating.shipped.synthetic import Composition, Copying
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
-from commands.evaluating.tasks import ReadTasks, TaskParameters, UnknownTask, task_evaluations
 from commands.evaluating.user_code import blame_evaluation, class_in_file, class_in_module
 from commands.importing.bank import OpenDataset
 from commands.importing.formats.files import OpenParquet
@@ -31,8 +29,8 @@ SHIPPED: Final[Mapping[str, type[Evaluation]]] = {
     "text-perplexity": TextPerplexity,
     "copying": Copying,
     "composition": Composition,
-    "choices": ChoicesLayout,
-    "rollout": RolloutLayout,
+    "choices": ChoicesOfFile,
+    "rollout": RolloutOfFile,
     "blimp": Blimp,
 }
 
@@ -41,6 +39,17 @@ STANDALONE: Final = ("composition", "copying")
 
 GROUP: Final = "tourney.evaluations"
 """The entry-point group through which other packages offer evaluations."""
+
+
+class UnknownTask(ConfigurationError):
+    """lm-evaluation-harness has no task, group or tag of a name."""
+
+
+ReadTasks: TypeAlias = Callable[[EvaluationSection, Path], Iterable[tuple[str, Evaluation]]]
+"""Makes the evaluations of a task, group or tag of lm-evaluation-harness, or of a YAML file.
+
+Before each stands what follows the name of its table.
+"""
 
 
 class Readers(NamedTuple):
@@ -97,8 +106,7 @@ def _made(
     if found is None:
         return _tasks(section, sources)
     whole = _make(_class_of(section, found), section, sources.offered)
-    parts = whole.called(section.id).parts() if isinstance(whole, ListedEvaluation) else {}
-    return [("", whole), *parts.items()]
+    return [("", whole), *whole.parts(section.id).items()]
 
 
 def _is_task_file(uses: str) -> bool:
@@ -114,12 +122,11 @@ def _tasks(
         MissingExtra: It is a file, and lm-evaluation-harness is not installed.
         ConfigurationError: Nothing has the name.
     """
-    parameters = TaskParameters.model_validate(section.parameters)
     if not _is_task_file(section.uses) and (close := _close_to(section.uses)):
         # at once: to look among all tasks takes seconds, and none of theirs is that close to ours
         raise _unknown(section, f"did you mean {close!r}?")
     try:
-        loaded = sources.readers.read_tasks(section.uses, sources.folder, parameters)
+        return [*sources.readers.read_tasks(section, sources.folder)]
     except MissingExtra as missing:
         if _is_task_file(section.uses):
             raise
@@ -128,7 +135,6 @@ def _tasks(
     except UnknownTask:
         also = "or a task, group or tag of lm-evaluation-harness, which has none of this name"
         raise _unknown(section, f"{_choices()}, {also}") from None
-    return [*task_evaluations(loaded, parameters, section.options)]
 
 
 @contextmanager

@@ -141,23 +141,3 @@ def _padded(rows: Sequence[TokenRow], column: NDArray[np.int64]) -> Intermediate
     for line, (context, action) in zip(ids, rows, strict=True):
         line[: len(context) + len(action)] = context + action
     return Intermediates(ids, (column >= start) & (column < end), column < end)
-
-
-def find_accumulation_steps(
-    dataset_size: int, max_batch_size: int, dp_replicate: int
-) -> tuple[int, int] | tuple[None, None]:
-    """Return the largest batch size that splits a data set without a remainder.
-
-    Args:
-        dataset_size: Number of rows.
-        max_batch_size: Most rows that a device can hold.
-        dp_replicate: Number of devices that each take a batch.
-
-    Returns:
-        Batch size and number of steps, with batch_size * n_steps * dp_replicate ==
-        dataset_size; None and None if no batch size fits.
-    """
-    for batch_size in range(max_batch_size, 0, -1):
-        if dataset_size % (batch_size * dp_replicate) == 0:
-            return batch_size, dataset_size // (batch_size * dp_replicate)
-    return None, None

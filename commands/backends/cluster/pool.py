@@ -18,7 +18,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from commands import ports
 from commands.backends.cluster.session import Place, connected, places
-from commands.backends.loads import LocalBackend, load_key, most_tokens
+from commands.backends.loads import BatchQueue, LocalBackend, group_by, load_key, most_tokens
 from commands.errors import ReplicaFailed, counted
 from commands.ports import Continuation, GenerationTask
 from commands.settings.schema import GenerationSection
@@ -111,36 +111,13 @@ def chunks(work: Sequence[Work], budget: int) -> Iterator[WorkChunk]:
     """Cut work into chunks of one load each, load by load, the longest pieces first.
 
     Args:
-        work: Of any entrants. Texts of one context stay in one chunk, which reads it once.
+        work: Of any entrants.
         budget: The tokens of a chunk, padding included; a single piece may exceed it.
     """
-    loads: dict[Hashable, dict[Hashable, list[Work]]] = {}
-    for each in work:
-        loads.setdefault(load_key(each.entrant), {}).setdefault(_context(each), []).append(each)
-    for load, pieces in loads.items():
-        longest_first = sorted(pieces.values(), key=_widest, reverse=True)
-        yield from (WorkChunk(cut, load) for cut in _cut(longest_first, budget))
-
-
-def _context(each: GenerationTask | Continuation) -> Hashable:
-    return each.response_key if isinstance(each, GenerationTask) else each.context or each.key
-
-
-def _cut(pieces: Sequence[list[Work]], budget: int) -> Iterator[list[Work]]:
-    chunk: list[Work] = []
-    widest = 0
-    for piece in pieces:
-        if chunk and (len(chunk) + len(piece)) * widest > budget:
-            yield chunk
-            chunk = []
-        widest = widest if chunk else _widest(piece)
-        chunk.extend(piece)
-    if chunk:
-        yield chunk
-
-
-def _widest(piece: Sequence[GenerationTask | Continuation]) -> int:
-    return max(map(n_tokens, piece))
+    for of_load in group_by(work, lambda each: load_key(each.entrant)):
+        queue = BatchQueue(of_load, n_tokens, budget)
+        while chunk := queue.take():
+            yield WorkChunk(chunk, load_key(chunk[0].entrant))
 
 
 def n_tokens(each: GenerationTask | Continuation) -> int:

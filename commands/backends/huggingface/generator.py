@@ -11,9 +11,10 @@ from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.hydra.answers import answer_as_hydra, n_correctness_tokens
+from commands.backends.loads import BatchQueue, group_by
 from commands.backends.remote.bodies import first_line
 from commands.backends.weights.answers import DecodingRules, PromptRow, as_answer, make_ending
-from commands.backends.weights.batching import BatchQueue, group_by, run_batches
+from commands.backends.weights.batching import run_batches
 from commands.backends.weights.chat import encode, require_chat, show_chat
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers

@@ -10,6 +10,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.huggingface.local import batch_budget
+from commands.backends.loads import BatchQueue
 from commands.backends.weights.answers import (
     Decoded,
     DecodingRules,
@@ -17,7 +18,7 @@ from commands.backends.weights.answers import (
     PromptRow,
     as_answer,
 )
-from commands.backends.weights.batching import BatchQueue, run_batches
+from commands.backends.weights.batching import run_batches
 from commands.backends.weights.chat import encode, require_chat, show_chat
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers

@@ -15,8 +15,7 @@ import torch
 from commands.backends.huggingface.generator import Answer, answer_tasks, is_chat
 from commands.backends.huggingface.reader import Likelihood, read_continuations
 from commands.backends.hydra.weights import check_hydra, load_hydra
-from commands.backends.loads import load_key, most_tokens
-from commands.backends.weights.batching import group_by
+from commands.backends.loads import group_by, load_key, most_tokens
 from commands.backends.weights.loaded import (
     LoadedWeights,
     check_chat,
@@ -34,7 +33,6 @@ FreeBytes: TypeAlias = Callable[[torch.device], int]
 
 _LEAST_TOKENS: Final = 1 << 10  # a batch that does not fit after all is halved
 _SHARE: Final = 0.75  # of free memory: the rest is for what is not counted here
-_MOST_READ_ON_CPU: Final = 1 << 11  # tokens; with more a fifth of the time maps memory
 _TINY: Final = 1 << 26  # bytes of weights: several threads would wait for each other
 _N_THREADS: Final = torch.get_num_threads()
 
@@ -144,15 +142,7 @@ class LocalModels:
             WeightsError: An entrant cannot be loaded as registered; most faults are found before
                 the first result.
         """
-
-        def read(
-            loaded: LoadedWeights, same_load: Sequence[Continuation], batch_tokens: int
-        ) -> Iterator[tuple[Likelihood, ...]]:
-            if self._batch_tokens is None and loaded.device.type == "cpu":
-                batch_tokens = min(batch_tokens, _MOST_READ_ON_CPU)
-            return read_continuations(loaded, same_load, batch_tokens)
-
-        return self._load_by_load(continuations, read)
+        return self._load_by_load(continuations, read_continuations)
 
     def _load_by_load(
         self, works: Sequence[Work], do: "Do[Work, Result]"

@@ -1,10 +1,9 @@
 """Compute log-likelihoods of continuations with weights in memory, plain or as a Hydra.
 
-Continuations are split into windows, windows that begin alike share a forward pass through the
-common prefix, and the results are put together again per continuation.
+Continuations are split into windows, and the results are put together again per continuation.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import fsum, isfinite
@@ -14,17 +13,15 @@ from typing import TypeAlias
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.hydra.likelihoods import HydraHeads
-from commands.backends.weights.batching import BatchQueue, group_by, run_batches
+from commands.backends.loads import BatchQueue, group_by
+from commands.backends.weights.batching import run_batches
 from commands.backends.weights.chat import decode_text, require_chat, show_chat
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.likelihoods import (
-    Heads,
     PlainHead,
-    PrefixGroup,
     WindowLikelihood,
-    compute_groups,
-    group_by_length,
-    group_by_prefix,
+    compute_rows,
+    input_rows,
 )
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.windows import (
@@ -38,7 +35,6 @@ from commands.backends.weights.windows import (
 from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 
 Likelihood: TypeAlias = ContinuationLikelihood | LikelihoodFailure
-Computed: TypeAlias = Mapping[Window, WindowLikelihood | None]  # None: did not fit into memory
 
 
 def read_continuations(
@@ -46,8 +42,7 @@ def read_continuations(
 ) -> Iterator[tuple[Likelihood, ...]]:
     """Yield the results of each finished batch of one load's continuations.
 
-    In float32 a result does not depend on its batch. Continuations of the same context share the
-    forward pass through their common prefix.
+    In float32 a result does not depend on its batch.
 
     Raises:
         WeightsError: There is no chat template for chats, or it fails.
@@ -63,12 +58,16 @@ def read_continuations(
         ]
         if failed := tuple(each for each in planned if isinstance(each, LikelihoodFailure)):
             yield failed
-        pending = _PendingTexts((each for each in planned if isinstance(each, _Plan)), loaded)
-        groups = group_by_prefix(pending.labels(), may_share=heads.can_share)
-        for of_length in group_by_length(groups):
-            for computed in _compute(heads, of_length, batch_tokens):
-                if finished := pending.finish(computed):
-                    yield finished
+        waiting = [each for each in planned if isinstance(each, _Plan)]
+        rows = input_rows(window for plan in waiting for window in plan.windows.windows)
+        queue = BatchQueue(rows, lambda row: len(row.inputs), batch_tokens)
+        found: dict[Window, WindowLikelihood | None] = {}  # None: it did not fit into memory
+        for batch, computed in run_batches(queue, partial(compute_rows, heads), heads.device):
+            found |= dict.fromkeys(batch[0].windows) if computed is None else computed
+            done = [plan for plan in waiting if plan.is_done(found)]
+            waiting = [plan for plan in waiting if not plan.is_done(found)]
+            if done:
+                yield tuple(_finished(loaded, plan, found) for plan in done)
 
 
 def likelihood_key(continuation: Continuation) -> Hashable:
@@ -106,6 +105,10 @@ class _Plan:
     pair: TokenPair
     windows: TextWindows
 
+    def is_done(self, found: Mapping[Window, object]) -> bool:
+        """Return whether all of its windows were computed."""
+        return all(window in found for window in self.windows.windows)
+
 
 def _plan_windows(
     continuation: Continuation, pair: TokenPair, n_positions: int | None
@@ -123,68 +126,28 @@ def _plan_windows(
     return _Plan(continuation, pair, pieces)
 
 
-class _PendingTexts:
-    """The continuations that are not finished, by the windows that they wait for."""
-
-    def __init__(self, plans: Iterable[_Plan], loaded: LoadedWeights) -> None:
-        self._loaded = loaded
-        self._found: dict[Window, WindowLikelihood | None] = {}
-        self._waiting: dict[Window, list[_Plan]] = {}
-        for plan in plans:
-            for window in plan.windows.windows:
-                self._waiting.setdefault(window, []).append(plan)
-
-    def labels(self) -> dict[Window, Hashable]:
-        """Return every window once, labelled alike for continuations that may share a context."""
-        return {
-            window: (plans[0].continuation.context, plans[0].windows.n_dropped)
-            for window, plans in self._waiting.items()
-        }
-
-    def finish(self, computed: Computed) -> tuple[Likelihood, ...]:
-        """Add computed windows; return the continuations that they complete."""
-        self._found.update(computed)
-        touched = {
-            plan.continuation.key: plan for window in computed for plan in self._waiting[window]
-        }
-        return tuple(
-            self._finished(plan, [self._found[window] for window in plan.windows.windows])
-            for plan in touched.values()
-            if all(window in self._found for window in plan.windows.windows)
-        )
-
-    def _finished(self, plan: _Plan, likelihoods: Sequence[WindowLikelihood | None]) -> Likelihood:
-        found = [each for each in likelihoods if each is not None]
-        first, continuation = plan.windows.windows[0], plan.continuation
-        if len(found) < len(likelihoods):
-            where = f"the memory of {self._loaded.device}, alone"
-            detail = f"{len(first.ids)} tokens do not fit into {where}"
-            return LikelihoodFailure(continuation.key, "out_of_memory", detail)
-        log_likelihood = fsum(each.log_likelihood for each in found)
-        if not isfinite(log_likelihood):
-            detail = f"the log-likelihood is not finite, in {continuation.entrant.dtype}"
-            return LikelihoodFailure(continuation.key, "not_finite", detail)
-        predicted = tuple(token for each in found for token in each.predicted)
-        tokenizer, is_shown = self._loaded.tokenizer, continuation.shows_predicted
-        return ContinuationLikelihood(
-            key=continuation.key,
-            log_likelihood=log_likelihood,
-            context_ids=first.ids[: first.n_context],
-            text_ids=plan.pair.text_ids,
-            predicted_ids=predicted,
-            predicted=decode_text(tokenizer, predicted) if is_shown else "",
-            is_truncated=plan.windows.n_dropped > 0,
-            n_windows=len(plan.windows.windows),
-        )
-
-
-def _compute(heads: Heads, groups: Sequence[PrefixGroup], batch_tokens: int) -> Iterator[Computed]:
-    """Yield the windows' likelihoods; None for one that does not fit into memory alone."""
-    queue = BatchQueue(groups, lambda group: group.n_tokens, batch_tokens)
-    for batch, computed in run_batches(queue, partial(compute_groups, heads), heads.device):
-        if computed is not None:
-            yield computed
-        elif len(batch[0].rows) > 1:
-            yield from _compute(heads, batch[0].split(), batch_tokens)
-        else:
-            yield dict.fromkeys(batch[0].rows[0].windows)
+def _finished(
+    loaded: LoadedWeights, plan: _Plan, computed: Mapping[Window, WindowLikelihood | None]
+) -> Likelihood:
+    likelihoods = [computed[window] for window in plan.windows.windows]
+    found = [each for each in likelihoods if each is not None]
+    first, continuation = plan.windows.windows[0], plan.continuation
+    if len(found) < len(likelihoods):
+        detail = f"{len(first.ids)} tokens do not fit into the memory of {loaded.device}, alone"
+        return LikelihoodFailure(continuation.key, "out_of_memory", detail)
+    log_likelihood = fsum(each.log_likelihood for each in found)
+    if not isfinite(log_likelihood):
+        detail = f"the log-likelihood is not finite, in {continuation.entrant.dtype}"
+        return LikelihoodFailure(continuation.key, "not_finite", detail)
+    predicted = tuple(token for each in found for token in each.predicted)
+    tokenizer, is_shown = loaded.tokenizer, continuation.shows_predicted
+    return ContinuationLikelihood(
+        key=continuation.key,
+        log_likelihood=log_likelihood,
+        context_ids=first.ids[: first.n_context],
+        text_ids=plan.pair.text_ids,
+        predicted_ids=predicted,
+        predicted=decode_text(tokenizer, predicted) if is_shown else "",
+        is_truncated=plan.windows.n_dropped > 0,
+        n_windows=len(plan.windows.windows),
+    )

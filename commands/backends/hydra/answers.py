@@ -104,37 +104,28 @@ def _with_probability(
     return replace(answer, p_correct=p)
 
 
+@torch.inference_mode()
 def p_correct(loaded: LoadedWeights, responses: Sequence[ResponseState]) -> list[float | None]:
     """Return each response's probability of being correct, NaN if the logits are not finite.
 
-    None if the question has more tokens than the weights have positions, which is not known
-    before the response is encoded again.
+    It is p = sigmoid(z_A - z_B), the softmax over both letters. None if the question has more
+    tokens than the weights have positions, which is not known before the response is encoded again.
     """
-    limit = math.inf if loaded.n_positions is None else loaded.n_positions
+    net, limit = loaded.model, loaded.n_positions
     texts = (f"{each.prompt_text}{BEFORE}{each.response_text}{AFTER}" for each in responses)
-    questions = [encode_prompt(loaded.tokenizer, text) for text in texts]
-    fitting = [n for n, ids in enumerate(questions) if len(ids) <= limit]
-    rates: list[float | None] = [None] * len(questions)
-    if fitting:
-        states = [responses[n].first_state for n in fitting]
-        found = _correctness_probabilities(loaded, [questions[n] for n in fitting], states)
-        for n, rate in zip(fitting, found, strict=True):
-            rates[n] = rate
-    return rates
-
-
-@torch.inference_mode()
-def _correctness_probabilities(
-    loaded: LoadedWeights, questions: Sequence[tuple[int, ...]], first_states: list[torch.Tensor]
-) -> list[float]:
-    """Return p = sigmoid(z_A - z_B): the softmax over both letters."""
-    net = loaded.model
-    ids, mask = padded(questions, net.device)
+    asked = [encode_prompt(loaded.tokenizer, text) for text in texts]
+    fitting = [n for n, question in enumerate(asked) if limit is None or len(question) <= limit]
+    rates: list[float | None] = [None] * len(asked)
+    if not fitting:
+        return rates
+    ids, mask = padded([asked[n] for n in fitting], net.device)
     block = TokenBlock.behind(mask.bool(), ids.shape[1])
     states = net.trunk_states(ids, block, None)  # (B, S, D)
-    states[:, -1] += torch.stack(first_states)
-    route = Route([net.n_heads] * len(questions), net.device)  # the head behind those that answer
+    states[:, -1] += torch.stack([responses[n].first_state for n in fitting])
+    route = Route([net.n_heads] * len(fitting), net.device)  # the head behind those that answer
     logits = net.logits(net.head_states(states, route, block, None)[:, -1]).float()  # (B, V)
     correct, wrong = (encode(loaded.tokenizer, letter)[0] for letter in (CORRECT, WRONG))
-    p: list[float] = torch.sigmoid(logits[:, correct] - logits[:, wrong]).tolist()
-    return p
+    found = torch.sigmoid(logits[:, correct] - logits[:, wrong]).tolist()
+    for n, rate in zip(fitting, found, strict=True):
+        rates[n] = rate
+    return rates

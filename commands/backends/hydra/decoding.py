@@ -173,7 +173,8 @@ class HydraSteps:
         radius = poe.stability_radius(votes, tokens)
         tokens = torch.where(verified.is_finite, tokens, BROKEN)
         decided = torch.stack([verified.is_accepted.long(), tokens, draft, radius, *votes])
-        measured = [poe.entropy(log_p), poe.stability_margin(log_p), poe.suppression(log_p, draft)]
+        suppressions = poe.log_prob_of(log_p, draft).exp()  # the lower, the more suppressed
+        measured = [poe.entropy(log_p), poe.stability_margin(log_p), suppressions]
         return self._note(decided.T.tolist(), torch.stack(measured).T.tolist())
 
     def _note(self, decided: list[list[int]], measured: list[list[float]]) -> list[int]:

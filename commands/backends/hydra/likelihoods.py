@@ -4,7 +4,6 @@ P_d is the product of the other heads' experts or, without a jury, head d's own 
 """
 
 import torch
-from transformers import DynamicCache
 
 from commands.backends.hydra.net import HydraNet, Route, TokenBlock
 from commands.backends.hydra.poe import product_of_experts
@@ -14,37 +13,20 @@ from ledger.events.registration import Hydra
 class HydraHeads:
     """All heads that may draft, as `Heads`."""
 
-    can_share = True
-
     def __init__(self, net: HydraNet, hydra: Hydra) -> None:
         """Take a net, and how its heads decide."""
         self._net, self._beta, self.device = net, hydra.beta, net.device
         self._is_alone = hydra.bypass_jury or net.n_heads == 1
         self.n_logits = net.n_heads * net.lm_head.out_features
 
-    def new_cache(self) -> DynamicCache:
-        """Return an empty cache."""
-        return DynamicCache()
-
-    def select_rows(self, cache: DynamicCache, rows: torch.Tensor) -> None:
-        """Select rows of the trunk and of every head."""
-        self._net.select_rows(cache, rows)
-
-    def states(
-        self,
-        ids: torch.Tensor,
-        n_last: int,
-        *,
-        mask: torch.Tensor | None = None,
-        past: DynamicCache | None = None,
-    ) -> torch.Tensor:
+    def states(self, ids: torch.Tensor, n_last: int) -> torch.Tensor:
         """Return (H, R, n_last, D) states."""
-        is_own = torch.ones_like(ids).bool() if mask is None else mask.bool()
-        n_rows, n_new = ids.shape
-        block = TokenBlock.behind(is_own, n_new)
+        n_rows, n_columns = ids.shape
+        block = TokenBlock.behind(torch.ones_like(ids).bool(), n_columns)
         route = Route.every_head(self._net.n_heads, n_rows, self.device)
-        states = self._net.trunk_states(ids, block, past)
-        states = self._net.head_states(states, route, block, past)[:, -n_last:]
+        states = self._net.head_states(
+            self._net.trunk_states(ids, block, None), route, block, None
+        )[:, -n_last:]
         return states.view(self._net.n_heads, n_rows, n_last, -1)
 
     def log_p(self, states: torch.Tensor) -> torch.Tensor:

@@ -56,16 +56,6 @@ class Route:
         """Send each of the rows through so many heads: row h * n_rows + r is row r in head h."""
         return cls([head for head in range(n_heads) for _ in range(n_rows)], device)
 
-    def through(self, mlps: nn.ModuleList, states: torch.Tensor) -> torch.Tensor:
-        """Return what the rows' MLPs make of (R, S, D)."""
-        if len(self.rows_of) == 1:
-            (head,) = self.rows_of
-            return cast("torch.Tensor", mlps[head](states))
-        out = torch.empty_like(states)
-        for head, rows in self.rows_of.items():
-            out[rows] = mlps[head](states[rows])  # (rows, S, D)
-        return out
-
 
 class RoutedMlp(nn.Module):
     """One layer's MLPs, one per head."""
@@ -79,7 +69,14 @@ class RoutedMlp(nn.Module):
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Return what the rows' heads make of (R, S, D)."""
-        return self.route.through(self.mlps, states)
+        rows_of = self.route.rows_of
+        if len(rows_of) == 1:
+            (head,) = rows_of
+            return cast("torch.Tensor", self.mlps[head](states))
+        out = torch.empty_like(states)
+        for head, rows in rows_of.items():
+            out[rows] = self.mlps[head](states[rows])  # (rows, S, D)
+        return out
 
 
 class HydraNet(nn.Module):

@@ -130,11 +130,6 @@ def stability_radius(votes: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
     return (is_for.sum(0) - n_rival).clamp(min=0) // 2
 
 
-def suppression(log_p: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
-    """Return P of a rejected draft, (..., V) and (...) to (...): the lower, the more suppressed."""
-    return log_prob_of(log_p, draft).exp()
-
-
 def validity_radius(votes: Iterable[int], draft: int) -> int:
     """Return how many votes must move to the draft, each from the largest rival, until it leads."""
     rivals = Counter(votes)

@@ -10,7 +10,7 @@ from peft import PeftModel
 from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
 from commands.backends.hydra.net import HydraNet, head_mlps, sharing_copy
-from commands.backends.weights.batching import group_by
+from commands.backends.loads import group_by
 from commands.backends.weights.chat import encode
 from commands.backends.weights.folder import (
     check_folder,
@@ -143,21 +143,7 @@ def read_shards(entrant: Entrant, heads: Hydra) -> list[list[Lora]]:
         *([*filter(None, pair)] for pair in zip_longest(heads.security, heads.robustness)),
         uncertainty,
     ]
-    return [
-        [read_shard(Path(shard.path), layers) for shard in shards] for shards in of_heads if shards
-    ]
-
-
-def read_shard(folder: Path, layers: range) -> Lora:
-    """Read a head's shard.
-
-    Args:
-        folder: The peft folder.
-        layers: The model's layers that belong to the head.
-
-    Raises:
-        WeightsError: It cannot be read, or is not LoRA of these layers' MLPs alone.
-    """
-    lora = read_lora(folder)
-    require_head_lora(lora, layers)
-    return lora
+    shards = [[read_lora(Path(shard.path)) for shard in each] for each in of_heads if each]
+    for lora in chain.from_iterable(shards):
+        require_head_lora(lora, layers)
+    return shards

@@ -17,40 +17,32 @@ from ledger.identity import Digest
 _N_SILENT: Final = 8  # extra tokens beyond a stop text's bytes: special tokens decode to nothing
 
 
-class StopTexts(NamedTuple):
-    """Texts that end an answer as soon as one is complete."""
+class Ending(NamedTuple):
+    """What ends an answer, other than its length: an end token, or a text that is complete."""
 
-    texts: tuple[str, ...]
-    read: Callable[[Sequence[int]], str]  # decodes tokens
+    end_ids: frozenset[int]
+    texts: tuple[str, ...] = ()
+    read: Callable[[Sequence[int]], str] = str  # decodes tokens, if there are texts
 
-    def is_complete(self, tokens: Sequence[int]) -> bool:
-        """Return whether the last of these tokens completes one of the texts.
+    def is_at(self, tokens: Sequence[int]) -> bool:
+        """Return whether the last of an answer's tokens ends it.
 
         This runs after every token, so it decodes only the tail, and everything only if the tail
         contains a text: a tail that starts inside a character can decode differently.
         """
-        n_bytes = max(len(text.encode()) for text in self.texts)
-        return self._is_in(tokens[-n_bytes - _N_SILENT :]) and self._is_in(tokens)
+        if tokens[-1] in self.end_ids:
+            return True
+        n_bytes = max((len(text.encode()) for text in self.texts), default=0)
+        tail = tokens[-n_bytes - _N_SILENT :]
+        return bool(self.texts) and self._is_in(tail) and self._is_in(tokens)
 
     def _is_in(self, tokens: Sequence[int]) -> bool:
         whole = self.read(tokens)
         return any(text in whole for text in self.texts)
 
-
-class Ending(NamedTuple):
-    """What ends an answer, other than its length."""
-
-    end_ids: frozenset[int]
-    stop: StopTexts | None = None
-
-    def is_at(self, tokens: Sequence[int]) -> bool:
-        """Return whether the last of an answer's tokens ends it."""
-        return tokens[-1] in self.end_ids or bool(self.stop and self.stop.is_complete(tokens))
-
     def cut(self, text: str) -> str:
         """Return the part of an answer's text before the first stop text."""
-        texts = self.stop.texts if self.stop else ()
-        places = [text.index(stop) for stop in texts if stop in text]
+        places = [text.index(stop) for stop in self.texts if stop in text]
         return text[: min(places, default=len(text))]
 
 
@@ -63,11 +55,9 @@ def make_ending(
 
     A stop text that is a special token becomes an end token, since decoding drops it.
     """
-    if not texts:
-        return Ending(end_ids)
-    added = tokenizer.added_tokens_decoder.items()
+    added = tokenizer.added_tokens_decoder.items() if texts else ()
     special = frozenset(token for token, shown in added if shown.content in texts)
-    return Ending(end_ids | special, StopTexts(texts, partial(decode_text, tokenizer)))
+    return Ending(end_ids | special, texts, partial(decode_text, tokenizer))
 
 
 class DecodingRules(NamedTuple):

@@ -1,63 +1,18 @@
-"""Batches under a token budget, longest rows first, so that a lack of memory shows at once.
-
-`run_batches` halves a batch that does not fit into memory, and tries again.
-"""
+"""Run batches of rows, padded to one length; one that does not fit into memory is halved."""
 
 import logging
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Generic, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import torch
 
+from commands.backends.loads import BatchQueue
 from commands.backends.weights.loaded import free_memory
 
 PAD_ID = 0  # always masked, so any token will do; `pad_sequence` fills in zeros
 
-Item = TypeVar("Item")
 Row = TypeVar("Row")
-
-
-class BatchQueue(Generic[Row]):
-    """The remaining rows, widest first, and the token budget of a batch.
-
-    A batch is as wide as its widest row, so it holds rows * widest tokens, padding included.
-    A single row always makes a batch, however wide.
-    """
-
-    def __init__(self, rows: Iterable[Row], width: Callable[[Row], int], batch_tokens: int) -> None:
-        """Queue the rows; `width` counts a row's prompt and new tokens."""
-        self._waiting = deque(sorted(rows, key=width, reverse=True))
-        self._width = width
-        self._batch_tokens = batch_tokens
-
-    def __len__(self) -> int:
-        """Count the remaining rows."""
-        return len(self._waiting)
-
-    def take(self) -> tuple[Row, ...]:
-        """Remove and return the next batch; at least one row when any is waiting."""
-        if not self._waiting:
-            return ()
-        n_most = max(1, self._batch_tokens // self._width(self._waiting[0]))
-        return tuple(self._waiting.popleft() for _ in range(min(n_most, len(self._waiting))))
-
-    def halve(self, batch: tuple[Row, ...]) -> None:
-        """Put back a batch that did not fit, and halve the budget from now on.
-
-        Later rows are at most as wide, so the old budget would be too large for them too.
-        """
-        self._waiting.extendleft(reversed(batch))
-        self._batch_tokens = len(batch) * self._width(batch[0]) // 2
-
-
-def group_by(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
-    """Return the items in groups of one key, in the order in which the keys are first seen."""
-    groups: dict[Hashable, list[Item]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return list(groups.values())
 
 
 def padded(

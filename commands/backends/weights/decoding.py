@@ -76,7 +76,10 @@ class _PlainSteps:
         self._loaded, self._how = loaded, rules.how
 
     def next_tokens(self) -> list[int]:
-        logits = next_logits(self._loaded, self._ids, self._past)  # (B, V)
+        n_new = self._ids.shape[1] - self._past.get_seq_length()
+        mask = (self._ids != NO_TOKEN).long()
+        ids = self._ids[:, -n_new:].clamp(min=PAD_ID)
+        logits = read_tokens(self._loaded, ids, 1, mask=mask, past=self._past)[:, -1]  # (B, V)
         choice = choose(logits, self._ids, self._how, self._noise)
         tokens = torch.where(choice.is_finite, choice.tokens, BROKEN)
         self._ids = torch.cat([self._ids, tokens[:, None]], dim=1)
@@ -87,13 +90,6 @@ class _PlainSteps:
         self._past.batch_select_indices(kept)
         self._ids = self._ids[kept]
         self._noise.keep(kept)
-
-
-def next_logits(loaded: LoadedWeights, ids: torch.Tensor, past: transformers.Cache) -> torch.Tensor:
-    """Read those of the tokens (B, K) that the past lacks; return (B, V) of the next."""
-    n_new = ids.shape[1] - past.get_seq_length()
-    mask = (ids != NO_TOKEN).long()
-    return read_tokens(loaded, ids[:, -n_new:].clamp(min=PAD_ID), 1, mask=mask, past=past)[:, -1]
 
 
 def read_tokens(
@@ -123,14 +119,14 @@ def read_tokens(
         settings |= {"attention_mask": mask, "position_ids": positions[:, -ids.shape[1] :]}
     if past is not None:
         settings["past_key_values"] = past
-    taken = arguments_of(type(loaded.model).forward)
+    taken = _arguments_of(type(loaded.model).forward)
     settings = {name: value for name, value in settings.items() if name in taken}
     logits: torch.Tensor = loaded.model(ids, **settings).logits
     return logits[:, -n_last:]
 
 
 @cache
-def arguments_of(forward: Callable[..., object]) -> frozenset[str]:
+def _arguments_of(forward: Callable[..., object]) -> frozenset[str]:
     """Return the names of what a family's `forward` takes."""
     return frozenset(inspect.signature(forward).parameters)
 

@@ -254,16 +254,3 @@ def attention_of(model: PreTrainedModel) -> str | None:
 def n_embeddings(model: PreTrainedModel) -> int:
     """Return the number of embeddings."""
     return cast("torch.Tensor", model.get_input_embeddings().weight).shape[0]
-
-
-def own_end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Return the end tokens that the weights' and the tokenizer's settings name."""
-    named = getattr(model.generation_config, "eos_token_id", None)
-    ids = named if isinstance(named, list) else [named]
-    return frozenset(n for n in [*ids, tokenizer.eos_token_id] if isinstance(n, int))
-
-
-def n_positions(model: PreTrainedModel) -> int | None:
-    """Return the largest number of positions; None if the weights set no limit."""
-    limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    return limit if isinstance(limit, int) else None

@@ -25,8 +25,6 @@ from commands.backends.weights.folder import (
     load_model,
     load_tokenizer,
     n_embeddings,
-    n_positions,
-    own_end_ids,
     quiet_transformers,
     require_finite_weights,
 )
@@ -84,15 +82,18 @@ class LoadedWeights(NamedTuple):
 def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> LoadedWeights:
     """Return a model in memory as loaded weights, without copying them."""
     with quiet_transformers():
-        end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
+        named = getattr(model.generation_config, "eos_token_id", None)
+        ends = [*(named if isinstance(named, list) else [named]), tokenizer.eos_token_id]
+        end_ids = end_of_turn(tokenizer) | {n for n in ends if isinstance(n, int)}
     config = model.config.get_text_config()
+    n_positions = getattr(config, "max_position_embeddings", None)
     n_layers = getattr(config, "num_hidden_layers", 0)  # a model of bytes may have none
     return LoadedWeights(
         model,
         tokenizer,
         model.device,
         end_ids,
-        n_positions(model),
+        n_positions if isinstance(n_positions, int) else None,
         attention=attention_of(model),
         may_pad=_may_pad(model),
         may_leave=_may_leave(model),

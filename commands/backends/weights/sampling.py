@@ -18,8 +18,8 @@ Every sampled text depends on all this: what changes one is a new `SAMPLER` of e
 
 import hashlib
 import math
-from collections import deque
 from collections.abc import Sequence
+from itertools import count
 from typing import Final, NamedTuple
 
 import torch
@@ -31,7 +31,6 @@ _LOW: Final = 0xFFFFFFFF  # 32 bits
 _N_ROUNDS: Final = 10
 _MULTIPLIERS: Final = 0xD2511F53, 0xCD9E8D57
 _KEY_STEPS: Final = 0x9E3779B9, 0xBB67AE85
-_N_AHEAD: Final = 8  # steps whose numbers are computed at once: there are many small operations
 _LOG2_E: Final = math.log2(math.e)
 _LOWEST: Final = -126.0  # exponent of a normal float32; a processor is slow with smaller numbers,
 # and noise of at most 23 nats never lets one win
@@ -47,30 +46,21 @@ def row_key(seed: int) -> int:
 
 
 class RowNoise:
-    """The random numbers of rows that are decoded together, for some steps ahead."""
+    """The random numbers of rows that are decoded together."""
 
     def __init__(self, seeds: Sequence[int], device: torch.device) -> None:
         """Start at each row's first step."""
         keys = [row_key(seed) for seed in seeds]
         self._keys = torch.tensor(keys, dtype=torch.long, device=device)  # (B,)
-        self._n_made = 0  # steps whose numbers were computed
-        self._ahead: deque[torch.Tensor] = deque()  # (B, n) of the next steps
+        self._steps = count()
 
     def keep(self, rows: torch.Tensor) -> None:
         """Keep these rows (R,) long, in this order."""
         self._keys = self._keys[rows]
-        self._ahead = deque(each[rows] for each in self._ahead)
 
     def step(self, n: int) -> torch.Tensor:
-        """Return (B, n) float32 in (0, 1), and move on to the next step.
-
-        All steps must ask for the same number.
-        """
-        if not self._ahead:
-            steps = torch.arange(self._n_made, self._n_made + _N_AHEAD, device=self._keys.device)
-            self._ahead.extend(uniforms(self._keys[:, None], steps[None], n).unbind(1))
-            self._n_made += _N_AHEAD
-        return self._ahead.popleft()
+        """Return (B, n) float32 in (0, 1), and move on to the next step."""
+        return uniforms(self._keys, torch.full_like(self._keys, next(self._steps)), n)
 
 
 def uniforms(keys: torch.Tensor, steps: torch.Tensor, n: int) -> torch.Tensor:
@@ -186,11 +176,6 @@ class SamplingSettings(NamedTuple):
     repetition_penalty: float = 1.0
     top_p: float = 1.0
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the logits are as they come, but for temperature and top-p."""
-        return self.repetition_penalty == 1 and self.min_p == 0 and self.top_k is None
-
 
 def sampling_settings(task: GenerationTask) -> SamplingSettings:
     """Return a task's settings, without those that leave its choice as it is."""
@@ -252,11 +237,10 @@ def choose(
         how: The settings of all rows.
         noise: Of the rows, which is at this step.
     """
-    if not how.is_plain:
-        logits = warp(logits.float(), history, how)
+    logits = warp(logits.float(), history, how)
     if how.temperature is None:
         return likeliest(logits)
     uniform = noise.step(n_draws(logits.shape[-1]))
     if how.top_p >= 1:
         return sample(logits, uniform, how.temperature)
-    return sample(nucleus(logits.float() / how.temperature, how.top_p), uniform)
+    return sample(nucleus(logits / how.temperature, how.top_p), uniform)

@@ -8,18 +8,9 @@ from pathlib import Path
 import torch
 
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.heads import answering, memory, plain, speculation
-from tests.benchmarks.heads.random_hydra import (
-    SEVEN_B,
-    SMALL,
-    random_hydra,
-    random_model,
-    scaled,
-)
-from tests.benchmarks.heads.share import sampling_share
+from tests.benchmarks.heads import answering, memory, plain
+from tests.benchmarks.heads.random_hydra import SMALL, random_hydra, random_model, scaled
 from tests.benchmarks.table import Row
-
-WEAK, TYPICAL, STRONG = 0.01, 0.3, 0.8  # LoRA, as a share of the weights
 
 
 def main(folder: str, scale: str, n_rounds: str) -> None:
@@ -33,13 +24,9 @@ def main(folder: str, scale: str, n_rounds: str) -> None:
 
 def _rows(bench: Bench) -> Iterator[Row]:
     model = random_model(scaled(SMALL, bench))
-    nets = {strength: random_hydra(model, strength) for strength in (WEAK, TYPICAL, STRONG)}
-    yield from speculation.measure(bench, nets)
-    yield from answering.measure(bench, nets[TYPICAL])
+    yield from answering.measure(bench, random_hydra(model))
     yield from memory.measure(bench)
     yield from plain.measure(bench, model)
-    wide = SMALL._replace(vocabulary_size=SEVEN_B.vocabulary_size)
-    yield sampling_share(bench, random_model(scaled(wide, bench)), 64)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Answers to prompts of random tokens: how they are decoded, and how fast."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -45,14 +45,10 @@ class Work(NamedTuple):
         ]
 
 
-def rate(
-    net: HydraNet,
-    work: Work,
-    decoder: Callable[[HydraNet, Sequence[HydraRow], HydraDecoding], object] = decode,
-) -> float:
+def rate(net: HydraNet, work: Work) -> float:
     """Answer; return tokens per second, of the processor where it does the work."""
     rows = work.rows(net)
-    took_s = seconds_on(net.device, lambda: decoder(net, rows, work.decoding))
+    took_s = seconds_on(net.device, lambda: decode(net, rows, work.decoding))
     return work.n_prompts * work.n_tokens / took_s
 
 

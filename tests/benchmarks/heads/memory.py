@@ -34,7 +34,7 @@ def measure(bench: Bench) -> Iterator[Row]:
 def _compared(name: str, shape: Shape, dtype: torch.dtype, n_heads: int) -> Row:
     with torch.device("meta"):
         model = random_model(shape, dtype)
-        shared = n_bytes(random_hydra(model, 0.0, n_heads=n_heads))
+        shared = n_bytes(random_hydra(model, n_heads=n_heads))
         copies = (copy.deepcopy(model.model.layers[-DEPTH:]) for _ in range(n_heads - 1))
         copied = n_bytes(nn.ModuleList([model, *copies]))
     return compared(

@@ -52,7 +52,7 @@ import sys
 sys.modules |= dict.fromkeys({packages})
 from pathlib import Path
 from commands.backends.wiring import *
-from commands.evaluating.tasks import TaskParameters
+from commands.settings.sections import EvaluationSection
 from commands.judging.panel import panel_of
 from commands.ports import GenerationTask
 from commands.spending.billing import NO_BILLING
@@ -82,7 +82,7 @@ USES = {
         "lambda: generate(loader='endpoint', dtype=None)",
     ],
     ("datasets", "hub"): ["lambda: open_dataset(HubDataset('hf://datasets/a', 'a'))"],
-    ("lm_eval", "lm-eval"): ["lambda: load_tasks('mmlu', Path(), TaskParameters())"],
+    ("lm_eval", "lm-eval"): ["lambda: read_tasks(EvaluationSection(id='a', uses='mmlu'), Path())"],
     ("pyarrow", "parquet"): [
         "lambda: open_parquet(Path('a.parquet'), ())",
         "lambda: parquet_content({}, ())",

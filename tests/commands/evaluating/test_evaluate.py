@@ -17,11 +17,8 @@ from commands.evaluating.evaluate import (
     EvaluationCounts,
     PlannedEvaluation,
     evaluate_all,
-    evaluate_missing,
     is_done,
     missing_requests,
-    missing_samples,
-    n_rescored_differently,
     plan_evaluation,
 )
 from commands.evaluating.evaluation import Evaluation
@@ -32,7 +29,7 @@ from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
 from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned, WayOfAsking
-from ledger.events.registration import Entrant, Reference
+from ledger.events.registration import Entrant
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
 from projections.evaluations.state import Labels, PlanName
@@ -71,7 +68,7 @@ def evaluate(
     recorder: EvaluationRecorder, plan: PlannedEvaluation, limit: int | None = None
 ) -> EvaluationCounts:
     """Observe what is owed."""
-    return evaluate_missing(recorder, plan, on_progress=no_progress, limit=limit)
+    return evaluate_all(recorder, [plan], on_progress=no_progress, limit=limit)
 
 
 def says_yes(task: GenerationTask) -> str | GenerationFailure:
@@ -247,8 +244,6 @@ def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
             altered(Endings, ("A", (" b", " c"), True)),
             r"Endings\.get\(0\) gives the index of the correct continuation: True, ",
         ),
-        (altered(Endings, ("A", (" b", 3), 0)), r"gives the continuations 3, which is not a text"),
-        (altered(Letters, 7), r"Letters\.get\(0\) gives 7, which is not a text"),
         (altered(Echoes, b"abc"), r"Echoes\.get\(0\) gives b'abc', which is not a text"),
         (
             altered(Capitals, ONE, label=lambda _, n: n),
@@ -257,10 +252,6 @@ def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
         (
             altered(Capitals, ONE, max_new_tokens=lambda *_: 0),
             "max_new_tokens gives 0; it must be at least 1",
-        ),
-        (
-            altered(Capitals, ONE, max_new_tokens=lambda *_: 2.0),
-            r"max_new_tokens gives 2\.0, which is not an integer",
         ),
         (
             altered(Capitals, ONE, higher_is_better=None),
@@ -296,10 +287,6 @@ SCORES_NOTHING = "evaluation 'capitals': Capitals defines neither check nor scor
     [
         (Capitals(), "evaluation 'capitals' has no items"),
         (altered(Capitals, ONE, check=ScoredEvaluation.check), SCORES_NOTHING),
-        (
-            altered(Capitals, ONE, max_new_tokens=lambda *_: 0),
-            "'capitals' failed .*gives 0; it",
-        ),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused_before_the_first_token(
@@ -352,22 +339,6 @@ def test_whoever_would_mix_two_scorings_is_told(
     assert found == said
 
 
-def test_a_new_check_that_fails_on_what_is_on_record_is_told_beforehand(
-    recorder: EvaluationRecorder,
-) -> None:
-    """With the sample; nothing was asked."""
-
-    class Broken(Capitals):
-        def check(self, y: str, y_hat: str) -> bool:
-            raise ZeroDivisionError(y + y_hat)
-
-    inference, _ = answering(lambda _: "yes")
-    evaluate(recorder, planned(inference), limit=1)
-
-    with pytest.raises(EvaluationFault, match=re.escape("failed at scoring capitals[0]: Zero")):
-        n_rescored_differently(recorder.state, planned(inference, Broken(*ITEMS)))
-
-
 def test_what_is_answered_beside_a_fault_is_kept(recorder: EvaluationRecorder) -> None:
     """An evaluation's own code fails on one answer; the others may have cost hours."""
 
@@ -387,22 +358,8 @@ def test_what_is_answered_beside_a_fault_is_kept(recorder: EvaluationRecorder) -
     assert [each.label for each in run.observed] == ["capitals[0]", "capitals[1]", "capitals[3]"]
 
 
-def test_what_two_entrants_share_is_owed_once(recorder: EvaluationRecorder) -> None:
-    """One run under two labels: a plan that counts it twice asks for twice the time."""
-    both = [
-        planned(answering(says_yes, replace(entrant("base"), entrant_id=label))[0])
-        for label in ("one", "two")
-    ]
-
-    assert [each.n_owed for each in missing_samples(recorder.state, both)] == [6, 0]
-
-
 SIX_ITEMS = Capitals(*((f"{n}?", "yes") for n in range(6)))
 SERVED = entrant("base", loader="endpoint", weights="org/large", dtype=None)
-TWIN = replace(SERVED, entrant_id=EntrantId("twin"))
-REGISTERED = {
-    Reference(label=each.entrant_id, digest=each.content_digest): each for each in (SERVED, TWIN)
-}
 
 
 def planned_at_endpoint(
@@ -410,24 +367,6 @@ def planned_at_endpoint(
 ) -> PlannedEvaluation:
     """Plan an evaluation of whoever says yes."""
     return plan_evaluation(evaluation, answering(lambda _: "yes", who)[0], options)
-
-
-class Unasked(Capitals):
-    """Items that nobody may look at once they have their names."""
-
-    def get(self, index: int) -> tuple[str, str]:
-        """Refuse."""
-        raise AssertionError(index)
-
-
-def test_only_what_is_put_to_an_endpoint_is_looked_up(recorder: EvaluationRecorder) -> None:
-    """An item of a large data set may take a while to make, and weights here cost nothing."""
-    here = planned_at_endpoint(EvaluationOptions(), who=entrant("here"))
-    unasked = here._replace(evaluation=Unasked())
-
-    requests = missing_requests(recorder.state, [unasked, planned_at_endpoint(EvaluationOptions())])
-
-    assert [each.entrant.entrant_id for each in requests] == ["base"] * 6
 
 
 @pytest.mark.parametrize(("limit", "n_asked"), [(None, 6), (8, 6), (5, 3), (2, 0)])
@@ -476,20 +415,6 @@ def test_a_score_that_needs_all_answers_is_of_all_and_known_at_the_end(
     assert evaluate(recorder, plan).n_rescored == 0
 
     assert scores(recorder) == [n / 6 for n in range(1, 7)]
-
-
-def test_more_answers_change_a_score_that_needs_all(recorder: EvaluationRecorder) -> None:
-    """The longest is another one; the shorter plan keeps what it had."""
-    inference, evaluation = answering(counting_up)[0], Lengths(*ITEMS)
-    short = planned(inference, evaluation, EvaluationOptions(length=5))
-    evaluate(recorder, short)
-    before = scores(recorder)
-
-    done = evaluate(recorder, planned(inference, evaluation))
-
-    assert before != scores(recorder)[:5]
-    assert scores(recorder) == [n / 6 for n in range(1, 7)]
-    assert (done.n_observed, done.n_rescored) == (1, 0)
 
 
 def test_an_endpoint_that_answers_nothing_is_stopped(recorder: EvaluationRecorder) -> None:
@@ -547,18 +472,3 @@ def test_a_corrected_check_reaches_the_results_and_asks_nothing(
         assert is_done(recorder.state, plan)
         assert evaluate(recorder, plan) == EvaluationCounts(0, 0, 0)
     assert len(generator.asked) == n_items
-
-
-def test_other_code_that_scores_alike_is_not_told_of(recorder: EvaluationRecorder) -> None:
-    """A comment was added."""
-
-    class Commented(Capitals):
-        """Capitals."""
-
-    inference, _ = answering(says_yes)
-    evaluate(recorder, planned(inference))
-    plan = planned(inference, Commented(*ITEMS))
-
-    assert not is_done(recorder.state, plan)
-    assert evaluate(recorder, plan) == EvaluationCounts(0, 0, 0)
-    assert is_done(recorder.state, plan)

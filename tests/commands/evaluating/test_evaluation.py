@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from commands.errors import EvaluationFault
 from commands.evaluating.evaluation import Evaluation
-from commands.evaluating.samples import named_items, subset
+from commands.evaluating.samples import subset
 from commands.settings.sections import EvaluationOptions
 from ledger.identity import Digest
 from tests.support.builders.evaluating import Capitals, answering
@@ -45,14 +45,6 @@ def test_a_larger_subset_holds_the_smaller(size: int) -> None:
 def test_another_seed_is_another_subset() -> None:
     """Half of thirty items: the same by chance once in 155 million."""
     assert set(subset(ITEMS, 15, seed=1)) != set(subset(ITEMS, 15, seed=2))
-
-
-def test_an_item_that_is_there_twice_is_two_items() -> None:
-    """Each is observed; else a plan of three would have two."""
-    twice = named_items(["a", "b", "a"])
-
-    assert len({item for item, _ in twice}) == 3
-    assert named_items(["b", "a"]) == (twice[1], twice[0])
 
 
 class Drawn(Capitals):

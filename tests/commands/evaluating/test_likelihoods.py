@@ -5,12 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from commands.errors import EvaluationFault
-from commands.evaluating.samples import ObservedSample, Sample
+from commands.evaluating.samples import ObservedSample
 from commands.ports import Continuation, LikelihoodFailure
 from commands.settings.sections import EvaluationOptions
 from ledger.events.evaluations import PredictionObserved
-from ledger.events.registration import Entrant
 from tests.support.builders.evaluating import Echoes, Letters, reading
 
 
@@ -60,13 +58,6 @@ def test_a_uniform_entrant_has_as_much_perplexity_as_letters() -> None:
     assert Letters("abba", "b")(inference) == pytest.approx(4.0)
 
 
-def test_the_sum_is_in_nats() -> None:
-    """Not the mean once more."""
-    inference, _ = reading(uniform)
-
-    assert Letters("abba", "b")(inference, reduce="sum") == pytest.approx(5 * math.log(4))
-
-
 def test_the_mean_is_weighted_by_tokens() -> None:
     """A short document says less than a long one."""
     inference, _ = reading(lambda passage: -1.0 if passage.text == "a" else -9.0)
@@ -90,21 +81,3 @@ def test_documents_may_be_longer_than_the_window() -> None:
     Letters("ab")(inference)
 
     assert [passage.rolls for passage in reader.asked] == [True]
-
-
-class Silence(Letters):
-    """Documents of which nothing is read."""
-
-    def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
-        """Return nothing."""
-        return super().continuations(sample, entrant)[:0]
-
-
-def test_a_sample_of_which_nothing_is_read_is_refused() -> None:
-    """It would wait for ever, and be owed after each run that seemed to go well."""
-    inference, _ = reading(lambda _: -1.0)
-
-    with pytest.raises(EvaluationFault, match="no text to evaluate") as caught:
-        Silence("ab")(inference)
-
-    assert caught.value.doing == "getting letters[0]"

@@ -86,22 +86,6 @@ def test_every_entrant_is_evaluated_on_everything_unless_options_choose() -> Non
     assert labels(plan(both, entrants=["tuned"], named=["again"])) == [("tuned", "again")]
 
 
-@pytest.mark.parametrize(
-    ("chosen", "options", "fault"),
-    [
-        (evaluations(), {}, r"no \[\[evaluations\]\]"),
-        (evaluations(ROLLOUT), {"entrants": ["base", "amy"]}, "--entrant 'amy' .*: base, tuned"),
-        (evaluations(ROLLOUT), {"named": ["arc"]}, "--evaluation 'arc' .*: recall"),
-    ],
-)
-def test_an_option_that_names_nothing_is_refused(
-    chosen: Settings, options: dict[str, list[str]], fault: str
-) -> None:
-    """With the names that there are."""
-    with pytest.raises(ConfigurationError, match=fault):
-        plan(chosen, **options)  # type: ignore[arg-type]  # names
-
-
 def test_evaluations_that_cannot_be_made_are_told_all_at_once() -> None:
     """Each by its id, though one is right."""
     wrong = evaluations(ROLLOUT, {"id": "x", "uses": "nothing"}, {"id": "y", "uses": "nothing"})
@@ -130,14 +114,6 @@ def test_what_an_entrant_cannot_do_leaves_the_rest_alone(
     assert [fault.partition(" needs ")[0] for fault in told] == ["evaluation 'copying'"] * 2
     assert (done.evaluated.n_observed, done.n_unscorable) == (4, 0)
     assert types_of(ledger).count("SampleObserved") == 4
-
-
-def test_with_nothing_possible_the_command_is_refused() -> None:
-    """It would end well, and have done nothing."""
-    with pytest.raises(ConfigurationError) as caught:
-        plan(evaluations(COPYING))
-
-    assert len(caught.value.faults) == 2
 
 
 def test_samples_that_cannot_be_scored_are_counted(recorder: Recorder) -> None:
@@ -224,15 +200,6 @@ def test_what_is_under_way_when_an_evaluation_fails_is_recorded_as_it_was_paid(
     events = [each.event for each in ledger.read(types={"RequestsSettled"})]
     ends = [end for event in events if isinstance(event, RequestsSettled) for end in event.charges]
     assert [end.fate for end in ends] == ["answered"] * n_asked
-
-
-def test_a_limit_is_one_of_samples(recorder: Recorder) -> None:
-    """The rest is left for the next command."""
-    console, options = Console(print, None, no_progress), SpendingOptions(limit=3)
-
-    done = evaluate_with_consent(recorder, plan(evaluations(ROLLOUT)), BOOK, options, console)
-
-    assert done.evaluated.n_observed == 3
 
 
 JUDGED = {**ROLLOUT, "rubric": "recall.md"}

@@ -211,14 +211,6 @@ def test_a_constructor_that_fails_is_named_with_its_line(folder: Path) -> None:
     assert f"KeyError: 'reference' ({folder}/mine.py:{line})" in str(caught.value)
 
 
-def test_a_file_that_ends_the_process_is_named(folder: Path) -> None:
-    """A script without its `if __name__` exits when it is imported."""
-    (folder / "script.py").write_text("import sys\nsys.exit(0)\n", encoding="utf-8")
-
-    with pytest.raises(EvaluationFault, match=r"it calls sys\.exit\(0\) \(.*script\.py:2\)"):
-        documents("script.py:A", folder)
-
-
 def test_a_file_that_is_no_python_is_named(folder: Path) -> None:
     """As a constructor's fault is."""
     (folder / "bad.py").write_text("class", encoding="utf-8")

@@ -91,8 +91,6 @@ def test_all_samples_have_intermediates_of_one_shape() -> None:
     [
         ("Answer:", r"Stopped\.stop is 'Answer:'; write a tuple of texts, with its comma"),
         (("Q:", ""), r"Stopped\.stop is \('Q:', ''\); remove the empty text"),
-        ((2,), r"Stopped\.stop is 2, which is not a text"),
-        (None, r"Stopped\.stop is None; write a tuple of texts"),
     ],
 )
 def test_a_stop_that_is_not_several_texts_is_refused(stop: object, why: str) -> None:
@@ -111,12 +109,10 @@ def test_a_stop_that_is_not_several_texts_is_refused(stop: object, why: str) -> 
     ("attribute", "given", "why"),
     [
         ("clean", None, "clean gives None, which is not a text"),
-        ("clean", "Paris\ud83d", "clean gives .* at 5, half of a surrogate pair"),
         *(("check", word, "check gives .*, which is neither Tr") for word in ("1", 1.0)),
         ("score", [math.nan], "score gives the score nan; a score is a finite number"),
         ("score", [1.0, 2.0], "score gives 2 scores for 1 samples; it must give one for each"),
         ("score", ["1"], "score gives the score '1', which is not a number"),
-        ("score", "1", "score gives '1'; it must give a list of 1 numbers"),
         ("score", 1.0, r"score gives 1\.0; it must give a list of 1 numbers"),
     ],
 )

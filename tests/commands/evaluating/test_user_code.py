@@ -17,17 +17,6 @@ from commands.evaluating.user_code import (
 from ledger.identity import digest_of
 
 
-def test_a_fault_is_told_with_evaluation_item_and_line() -> None:
-    """Who wrote the evaluation can put it right; nobody else can."""
-    with pytest.raises(EvaluationFault) as caught, blame_evaluation("doses", "getting item 3"):
-        int("three")
-
-    said = str(caught.value)
-    assert said.startswith("evaluation 'doses' failed at getting item 3: ValueError: invalid")
-    assert f"({__file__}:" in said
-    assert caught.value.exit_code == 2
-
-
 def test_what_a_user_can_put_right_otherwise_passes() -> None:
     """Tourney's own errors name their own place."""
     with (

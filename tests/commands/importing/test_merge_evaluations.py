@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from commands.auditing.verify import verify
 from commands.cli.imports import conflicts_table
 from commands.decisions.recorder import EvaluationRecorder
-from commands.evaluating.evaluate import EvaluationCounts, evaluate_missing, plan_evaluation
+from commands.evaluating.evaluate import EvaluationCounts, evaluate_all, plan_evaluation
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
@@ -74,7 +74,7 @@ def evaluate(
     ATLAS.chunk_size = 2
     planned = plan_evaluation(ATLAS, inference, options)
     recorder = EvaluationRecorder(ledger, STREAM)
-    return evaluate_missing(recorder, planned, on_progress=no_progress, limit=limit)
+    return evaluate_all(recorder, [planned], on_progress=no_progress, limit=limit)
 
 
 def evaluate_each(ledger: Ledger, choices: Sequence[Choices]) -> None:
@@ -110,7 +110,7 @@ def test_a_plan_that_does_not_say_how_it_asks_is_no_conflict(pair: Pair, says_ou
     silent = said._replace(plan=replace(said.plan, asking=UNSET))
     plans = (said, silent) if says_ours else (silent, said)
     for ledger, planned in zip((pair.ours, pair.theirs), plans, strict=True):
-        evaluate_missing(EvaluationRecorder(ledger, STREAM), planned, on_progress=no_progress)
+        evaluate_all(EvaluationRecorder(ledger, STREAM), [planned], on_progress=no_progress)
 
     taken = pair.take()
 

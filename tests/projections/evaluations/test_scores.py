@@ -9,15 +9,6 @@ from projections.evaluations.scores import credit
 WEIGHTS = st.lists(st.sampled_from((-2.0, -1.0, 0.0)), min_size=1, max_size=5)
 
 
-@pytest.mark.parametrize(
-    ("weights", "earned"),
-    [((-1.0, -2.0), 1.0), ((-2.0, -1.0), 0.0), ((-1.0, -1.0, -2.0, -1.0), 1 / 3)],
-)
-def test_the_heaviest_earns_and_a_tie_is_shared(weights: tuple[float, ...], earned: float) -> None:
-    """A model that finds all alike knows nothing, wherever the right one stands."""
-    assert credit(weights, 0) == earned
-
-
 @given(weights=WEIGHTS)
 def test_what_all_places_earn_together_is_one(weights: list[float]) -> None:
     """So guessing is worth 1/k, and no order of the choices is worth more than another."""

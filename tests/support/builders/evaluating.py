@@ -19,7 +19,6 @@ from commands.evaluating.likelihoods import (
 from commands.evaluating.registry import EvaluationSources, table_evaluations
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
-from commands.evaluating.tasks import LoadedTasks, TaskParameters
 from commands.ports import Continuation, GenerationFailure, GenerationTask, LikelihoodFailure
 from commands.settings.sections import EvaluationSection
 from ledger.events.registration import Entrant, Prompt
@@ -150,9 +149,9 @@ def reading(
     return Inference(who or entrant("base"), lambda: silent, lambda: reader), reader
 
 
-def no_tasks(uses: str, folder: Path, parameters: TaskParameters) -> LoadedTasks:
+def no_tasks(section: EvaluationSection, folder: Path) -> Sequence[tuple[str, Evaluation]]:
     """Say that lm-evaluation-harness is not installed."""
-    del uses, folder, parameters
+    del section, folder
     raise MissingExtra("lm_eval", "lm-eval")
 
 

@@ -1,11 +1,10 @@
 """A double of accelerators: tensors that say they are on one, and may not mix with others.
 
 All is computed by the processor, so a device gives what the processor gives, bit for bit. Only a
-tensor's place is made up. Every call of torch from Python is held to the rules of CUDA, what it
-makes gets a place, and calls are counted for which the host waits until a device is done.
+tensor's place is made up. Every call of torch from Python is held to the rules of CUDA, and what it
+makes gets a place.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,11 +21,6 @@ CPU: Final = torch.device("cpu")
 _MOVES: Final = {"to", "cpu", "cuda"}
 _INDEXES: Final = {"__getitem__", "__setitem__"}  # which may also be the host's
 _ANYWHERE: Final = {"copy_", "_has_compatible_shallow_copy_type"}  # may take from another device
-_WAITS: Final = {
-    *("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__contains__"),
-    *("is_nonzero", "equal", "allclose", "nonzero", "masked_select", "unique", "bincount"),
-    *("tensor", "as_tensor"),  # which are sent
-}
 _OF_HOST: Final = {"numpy", "__array__"}
 _OF_PLACE: Final[dict[object, Callable[[torch.device], object]]] = {
     torch.Tensor.device.__get__: lambda place: place,
@@ -50,7 +44,6 @@ class Accelerators(TorchFunctionMode):
         """Take how many there are."""
         super().__init__()
         self._n_devices, self._kind = n_devices, kind
-        self.waits: Counter[str] = Counter()  # calls that the host waited in, by name
 
     def __torch_function__(
         self,
@@ -71,7 +64,6 @@ class Accelerators(TorchFunctionMode):
         place = self._place(name, args, settings)
         if settings.get("device") is not None:
             settings["device"] = _real(place)
-        self._count(name, place, args)
         made = func(*args, **settings)
         if isinstance(made, Iterator):
             return (self._put(each, place) for each in made)
@@ -110,10 +102,7 @@ class Accelerators(TorchFunctionMode):
         """Return a tensor on another device or of another type, or itself."""
         place, dtype = self._asked(name, *args, **settings)
         place, dtype = place or place_of(tensor), dtype or tensor.dtype
-        has_moved = place != place_of(tensor)
-        if has_moved:
-            self.waits[name] += 1
-        is_copy = has_moved or bool(settings.get("copy"))
+        is_copy = place != place_of(tensor) or bool(settings.get("copy"))
         return self._put(tensor.to(_real(place), dtype, copy=is_copy), place)
 
     def _asked(
@@ -148,15 +137,6 @@ class Accelerators(TorchFunctionMode):
         if place.type != self._kind or place.index >= self._n_devices:
             raise RuntimeError(f"invalid device ordinal: {place}")
         return place
-
-    def _count(self, name: str, place: torch.device, args: Sequence[Any]) -> None:
-        """Count a call if the host waits in it."""
-        is_wait = name in _WAITS or (name == "copy_" and place_of(args[1]) != place)
-        if name in _INDEXES:
-            chosen = tree_leaves(args[1])
-            is_wait = any(isinstance(e, torch.Tensor) and e.dtype == torch.bool for e in chosen)
-        if is_wait and place.type == self._kind:
-            self.waits[name] += 1
 
     def _put(self, tensor: torch.Tensor, place: torch.device) -> torch.Tensor:
         """Give a tensor its place.

@@ -21,7 +21,7 @@ from ledger.events.registration import Entrant
 
 TILDE = 5 + ord("~") - ord("!")  # its token: the alphabet stands behind the special ones
 
-IsTooMuch = Callable[[torch.Tensor, object], bool]  # of (R, S) tokens and a cache
+IsTooMuch = Callable[[torch.Tensor], bool]  # of (R, S) tokens
 
 _KEPT: Final[dict[Hashable, LoadedWeights]] = {}
 
@@ -84,7 +84,7 @@ def running_out(is_too_much: IsTooMuch) -> Load:
     def refuse(_: object, args: tuple[torch.Tensor, ...], settings: dict[str, object]) -> None:
         tokens = args[0] if args else settings["input_ids"]
         assert isinstance(tokens, torch.Tensor)
-        if is_too_much(tokens, settings.get("past_key_values")):
+        if is_too_much(tokens):
             raise torch.OutOfMemoryError
 
     return changed(lambda model: model.register_forward_pre_hook(refuse, with_kwargs=True))
@@ -92,7 +92,7 @@ def running_out(is_too_much: IsTooMuch) -> Load:
 
 def rows_above(n_rows: int) -> IsTooMuch:
     """Say that more rows than that are too much."""
-    return lambda tokens, _: len(tokens) > n_rows
+    return lambda tokens: len(tokens) > n_rows
 
 
 def forget_tilde(model: PreTrainedModel) -> None:

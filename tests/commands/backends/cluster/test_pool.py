@@ -19,12 +19,11 @@ from commands.backends.cluster.pool import (
     ShareActor,
     WorkChunk,
     chunks,
-    n_tokens,
     next_chunk,
 )
 from commands.backends.loads import load_key
 from commands.errors import ReplicaFailed, WeightsError
-from commands.ports import Continuation, GeneratedText, GenerationTask
+from commands.ports import GeneratedText, GenerationTask
 from ledger.events.registration import Entrant
 from tests.support.builders.events import entrant, hydra, key
 from tests.support.faults.death import Death
@@ -258,31 +257,6 @@ def test_every_task_is_in_one_chunk_of_its_load(drawn: list[tuple[int, int]], bu
     assert all({load_key(each.entrant) for each in chunk.work} == {chunk.load} for chunk in cut)
     changes = sum(first.load != second.load for first, second in pairwise(cut))
     assert changes == max(0, len({chunk.load for chunk in cut}) - 1)  # one load after the other
-
-
-@given(DRAWN, st.integers(1, 4000))
-def test_a_chunk_keeps_to_its_budget_and_wastes_none(
-    drawn: list[tuple[int, int]], budget: int
-) -> None:
-    """Padding counts; a single task may be longer."""
-    for chunk in chunks(tasks_of(drawn), budget):
-        widths = [n_tokens(each) for each in chunk.work]
-        assert widths == sorted(widths, reverse=True)
-        assert len(widths) == 1 or len(widths) * widths[0] <= budget
-
-
-def test_texts_of_one_context_stay_in_one_chunk() -> None:
-    """They are read together, the context once."""
-    passages = [
-        Continuation(f"{context} {n}", LOADS[0], context, n * "long ")
-        for n in range(9)
-        for context in ("one", "two", "")
-    ]
-
-    cut = [{each.context or each.key for each in chunk.work} for chunk in chunks(passages, 40)]
-
-    assert len(cut) > 2
-    assert sum(map(len, cut)) == len(set.union(*cut)) == 2 + 9
 
 
 def test_a_failure_keeps_what_was_done_before_it() -> None:

@@ -1,7 +1,6 @@
 """The four entrants of a Hydra's tournament answer, each prompt by itself and each load once."""
 
 import dataclasses
-import random
 import re
 from collections.abc import Callable
 from itertools import count
@@ -178,16 +177,3 @@ def test_rows_that_take_the_places_of_others_say_what_they_say_alone(
         assert told(one).entropies == pytest.approx(told(other).entropies, rel=2e-3, abs=1e-6)
     assert len({answer.n_generated_tokens for answer in alone}) > 1
     assert max(n_rows) < len(owed)
-
-
-def test_generating_is_silent_and_leaves_the_global_random_state_alone(
-    rated: list[GenerationTask], capfd: pytest.CaptureFixture[str]
-) -> None:
-    """The terminal belongs to tourney, and nothing may depend on what was generated before."""
-    before = torch.get_rng_state(), random.getstate()
-
-    results(rated[:2])
-
-    assert torch.equal(torch.get_rng_state(), before[0])
-    assert random.getstate() == before[1]
-    assert capfd.readouterr() == ("", "")

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, normalizers
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from commands.backends.huggingface.judge import HfJudge, JudgeChat
 from commands.backends.weights.chat import encode
@@ -48,12 +48,6 @@ NAME: Final = "judge-7b"  # a folder of the Hub's cache is called by its commit
 def kept(folder: Path, device: torch.device, *, dtype: str) -> LoadedWeights:
     """Load a folder once."""
     return load_folder(folder, device, dtype=dtype)
-
-
-def own(folder: Path, device: torch.device, *, dtype: str) -> LoadedWeights:
-    """Return a copy that may be changed."""
-    loaded = kept(folder, device, dtype=dtype)
-    return loaded._replace(model=copy.deepcopy(loaded.model))
 
 
 def judge_on(
@@ -153,50 +147,39 @@ def test_a_reply_longer_than_the_weights_is_a_fault_of_the_settings(weights: Pat
         judge_on(weights, max_tokens=160)
 
 
-def running_out_above(n_rows: int) -> Load:
-    """Return a loader of weights that fit so many rows into memory."""
+def run_out(_: object, given: tuple[torch.Tensor]) -> None:
+    """Have too little memory for whatever is read."""
+    raise torch.OutOfMemoryError(len(given))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (
+            lambda model: model.register_forward_pre_hook(run_out),
+            "do not fit into the memory of cpu, alone in a batch",
+        ),
+        (
+            lambda model: next(model.parameters()).data.fill_(torch.nan),
+            "the logits of new token 1 are not finite, in float32",
+        ),
+    ],
+)
+def test_what_this_machine_cannot_answer_may_be_asked_again(
+    weights: Path, spoil: Callable[[PreTrainedModel], object], why: str
+) -> None:
+    """A larger device answers it; and fluent garbage is no reply."""
 
     def load(folder: Path, device: torch.device, *, dtype: str) -> LoadedWeights:
-        loaded = own(folder, device, dtype=dtype)
-
-        def refuse(_: object, given: tuple[torch.Tensor]) -> None:
-            if len(given[0]) > n_rows:
-                raise torch.OutOfMemoryError
-
-        model_of(loaded).register_forward_pre_hook(refuse)
-        return loaded
-
-    return load
-
-
-def test_running_out_of_memory_makes_batches_smaller_and_changes_nothing(weights: Path) -> None:
-    """How much fits is not known before; losing an evening to a guess would be a pity."""
-    assert answers_of(judge_on(weights, load=running_out_above(3))) == answers_of(judge_on(weights))
-
-
-def test_a_query_too_large_for_the_memory_may_be_asked_again(weights: Path) -> None:
-    """A larger device answers it."""
-    (answer,) = answered(judge_on(weights, load=running_out_above(0)), QUERIES[:1])
-
-    assert isinstance(answer, NoReply)
-    assert answer.reason == "errored"
-    assert "do not fit into the memory of cpu, alone in a batch" in answer.detail
-
-
-def test_logits_that_are_no_numbers_are_no_reply(weights: Path) -> None:
-    """They would decode to fluent garbage."""
-
-    def load(folder: Path, device: torch.device, *, dtype: str) -> LoadedWeights:
-        loaded = own(folder, device, dtype=dtype)
-        assert isinstance(loaded.model, torch.nn.Module)
-        with torch.no_grad():
-            next(loaded.model.parameters()).fill_(float("nan"))
+        loaded = load_folder(folder, device, dtype=dtype)
+        spoil(model_of(loaded))
         return loaded
 
     (answer,) = answered(judge_on(weights, load=load), QUERIES[:1])
 
-    detail = "the logits of new token 1 are not finite, in float32"
-    assert answer == NoReply(QUERIES[0].query_key, "errored", detail)
+    assert isinstance(answer, NoReply)
+    assert answer.reason == "errored"
+    assert why in answer.detail
 
 
 def test_the_judge_reads_system_and_user_text_each_in_its_turn(

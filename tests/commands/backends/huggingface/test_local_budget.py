@@ -7,13 +7,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import DynamicCache, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.cache_utils import DynamicLayer
 
-from commands.backends.huggingface.local import batch_budget, free_bytes
+from commands.backends.huggingface.local import batch_budget
 from commands.backends.hydra.decoding import HydraSteps
 from commands.backends.hydra.weights import load_hydra
-from commands.backends.weights.loaded import LoadedWeights, as_loaded, token_bytes
+from commands.backends.weights.loaded import LoadedWeights, as_loaded
 from commands.backends.weights.sampling import SamplingSettings
 from commands.ports import GenerationTask
 from ledger.events.registration import Entrant
@@ -52,33 +52,9 @@ def test_more_free_memory_never_makes_a_smaller_batch(
     assert n_tokens <= batch_budget(None, loaded, lambda _: free + more) <= MOST
 
 
-def test_heads_that_share_their_keys_take_less() -> None:
-    """Eight heads of queries to one of keys, as in large models: a batch is not halved for them."""
-    own, shared = (
-        LlamaConfig(num_attention_heads=8, num_key_value_heads=n_key_heads)
-        for n_key_heads in (8, 1)
-    )
-    n_bytes = [token_bytes(each, torch.float32, n_caching=32) for each in (own, shared)]
-
-    keys_and_values = 2 * 4096 * (1 - 1 / 8) * 32 * 4  # bytes, of float32
-    assert n_bytes[0] - n_bytes[1] == 2 * keys_and_values  # a cache stands beside the next
-
-
 def test_the_number_that_the_user_names_is_taken(loaded: LoadedWeights) -> None:
     """It is theirs to know what else the machine does."""
     assert batch_budget(77, loaded, lambda _: 0) == 77
-
-
-def test_a_gpu_may_hold_larger_batches(loaded: LoadedWeights) -> None:
-    """More rows make it faster, where a processor has nothing left to gain."""
-    on_gpu = loaded._replace(device=torch.device("cuda"))
-
-    assert batch_budget(None, on_gpu, lambda _: 1 << 40) == 65_536
-
-
-def test_free_memory_is_some_of_this_machine() -> None:
-    """A count of pages, say, would be thousands of times too small."""
-    assert 1 << 24 < free_bytes(CPU) < 1 << 50
 
 
 def n_bytes(caches: DynamicCache) -> int:

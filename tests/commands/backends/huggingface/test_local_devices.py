@@ -1,6 +1,5 @@
 """On a GPU, or on several, weights say what they say on a CPU; a double stands for the GPUs."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from accelerate import dispatch_model  # type: ignore[import-untyped]  # it has no types
-from msgspec import structs
 
-from commands.backends.huggingface.judge import HfJudge
 from commands.backends.huggingface.local import Load, LocalModels, free_bytes, load_entrant
 from commands.backends.weights.loaded import (
     LoadedWeights,
@@ -26,9 +23,6 @@ from commands.ports import (
     GenerationTask,
 )
 from ledger.events.registration import Entrant
-from projections.verdicts.queries import PairQuery
-from tests.support.builders.events import key
-from tests.support.scripted import answered
 from tests.support.weights.accelerators import FREE, accelerators
 from tests.support.weights.hydra import HydraFiles, adapter, hydra_entrant
 from tests.support.weights.loads import kept, kept_copy, model_of
@@ -168,25 +162,6 @@ def test_passages_are_as_likely_by_a_hydra(files: HydraFiles, kind: str) -> None
     assert on_gpu == read(jury)
 
 
-@pytest.mark.nightly
-def test_a_judge_replies_alike(weights: Path) -> None:
-    """A judge decodes as an entrant does."""
-    queries = [
-        PairQuery(key(str(n)), "forward", "Judge.", prompt, "", "", None)
-        for n, prompt in enumerate(PROMPTS)
-    ]
-
-    def replies(device: str) -> dict[str, object]:
-        options = {"dtype": "float32", "max_tokens": 8, "batch_tokens": AT_ONCE}
-        judge = HfJudge(weights, "judge", device=device, **options)  # type: ignore[arg-type]  # of several types
-        return {each.query_key: each for each in answered(judge, queries)}
-
-    with accelerators():
-        on_gpu = replies("cuda")
-
-    assert on_gpu == replies("cpu")
-
-
 @pytest.mark.parametrize("first", [pytest.param(0, marks=pytest.mark.nightly), 1])
 def test_weights_over_two_gpus_say_the_same(entrant: Build, tasks: Tasks, first: int) -> None:
     """A trainer may hold some; each layer keeps its cache, and logits come from the last device."""
@@ -207,45 +182,9 @@ def test_weights_over_two_gpus_say_the_same(entrant: Build, tasks: Tasks, first:
     assert as_likely == about(read(entrant()))
 
 
-def waits(task: GenerationTask) -> Counter[str]:
-    """Return what the host waits in for each of four tokens more."""
-    counts = []
-    with accelerators() as gpu:
-        loaded = load_entrant(task.entrant, torch.device("cuda"))._replace(end_ids=frozenset())
-        for n_new in (2, 6):
-            longer = structs.replace(task.entrant, max_new_tokens=n_new)
-            before = gpu.waits.copy()
-            said([replace(task, entrant=longer)], "cuda", lambda *_: loaded)
-            counts.append(gpu.waits - before)
-    short, long = counts
-    return Counter({name: n // 4 for name, n in (long - short).items()})
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("options", [PLAIN, WARPED])
-def test_a_gpu_is_waited_for_twice_a_token(
-    entrant: Build, tasks: Tasks, options: GenerationOptions
-) -> None:
-    """Once by transformers, to see whether there is padding, and once for the tokens."""
-    (task,) = tasks(entrant(temperature=1.0), PROMPTS[:1])
-
-    assert waits(replace(task, options=options)) == {"__bool__": 1, "tolist": 1}
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("changes", "n_read"), [({}, 2), ({"bypass_jury": True}, 1)])
-def test_a_hydra_waits_for_its_tokens_and_what_its_jury_found(
-    files: HydraFiles, tasks: Tasks, changes: dict[str, object], n_read: int
-) -> None:
-    """The tokens go back to it as they are read next."""
-    (task,) = tasks(hydra_entrant(files, **changes), PROMPTS[:1])
-
-    assert waits(task) == {"tolist": n_read, "tensor": 1}
-
-
 def test_the_double_keeps_the_rules_of_devices() -> None:
     """What it let through would be found on a real one only."""
-    with accelerators(2) as gpus:
+    with accelerators(2):
         here, there = torch.ones(2, device="cuda"), torch.ones(2, device="cuda:1")
         assert (here + torch.tensor(1.0)).device == torch.device("cuda:0")
         with pytest.raises(RuntimeError, match="cuda:0 and cuda:1"):
@@ -260,7 +199,6 @@ def test_the_double_keeps_the_rules_of_devices() -> None:
             torch.rand(2, device="cuda", generator=torch.Generator())
         moved = torch.nn.Linear(2, 2).to("cuda:1")
         assert moved(there).device == moved.weight.device == torch.device("cuda:1")
-        assert gpus.waits == {"to": 2}
         there[:1] = 5
         assert there.cpu().numpy().tolist() == [5, 1]
     with accelerators(kind="mps"), pytest.raises(TypeError, match="float64"):

@@ -2,16 +2,13 @@
 
 import copy
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import cast
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from peft import PeftModel
 from transformers import (
     MambaForCausalLM,
@@ -21,15 +18,7 @@ from transformers import (
 )
 
 from commands.backends.weights.chat import decode_text
-from commands.backends.weights.likelihoods import (
-    MIN_SHARED,
-    InputRow,
-    PrefixGroup,
-    group_by_length,
-    group_by_prefix,
-)
 from commands.backends.weights.loaded import LoadedWeights, as_loaded
-from commands.backends.weights.windows import Window
 from commands.ports import ContinuationLikelihood, LikelihoodFailure
 from ledger.events.registration import Entrant
 from tests.support.weights.loads import (
@@ -151,34 +140,6 @@ def test_the_likeliest_tokens_are_decoded_where_they_are_shown(entrant: Build) -
     assert shown.predicted_ids == read.predicted_ids
 
 
-def test_a_context_that_choices_share_is_read_once(entrant: Build) -> None:
-    """Four choices would cost four times as much."""
-    n_read: list[int] = []
-    passages = passages_of(entrant(), *PAIRS[:5])
-    [alone] = zip(*(readings([passage]) for passage in passages), strict=True)
-
-    together = readings(passages, load=changed(lambda model: _count(model, n_read)))
-
-    assert log_likelihoods(together) == pytest.approx(log_likelihoods(alone), rel=0, abs=1e-4)
-    assert facts(together) == facts(alone)
-    assert sum(n_read) < 2 * len(together[0].context_ids)
-
-
-def test_padding_needs_no_position(entrant: Build, gpt2_weights: Path) -> None:
-    """Beside long choices, short ones behind a long context would be padded beyond the last one."""
-    one = entrant(folder=gpt2_weights)
-    pairs = [
-        *((QUESTION, text) for text in (" no", " one", " two")),
-        *((QUESTION[80:], letter * 60) for letter in "xyz"),
-    ]
-
-    read = readings(passages_of(one, *pairs))
-
-    model = in_float64(one)
-    by_hand = [likelihood_by_hand(model, each) for each in read]
-    assert log_likelihoods(read) == pytest.approx(by_hand, rel=0, abs=1e-4)
-
-
 def test_choices_of_one_token_need_one_row(entrant: Build) -> None:
     """All that tells them apart is said behind their context."""
     n_read: list[int] = []
@@ -190,15 +151,6 @@ def test_choices_of_one_token_need_one_row(entrant: Build) -> None:
 
     assert sum(n_read) == len(read[0].context_ids)
     assert len({*log_likelihoods(read)}) == 4
-
-
-def test_running_out_of_memory_changes_no_reading(entrant: Build) -> None:
-    """The batch is halved, as often as it must be; a context kept in mind takes memory too."""
-    passages = passages_of(entrant(), *PAIRS[3:8])
-    whole = facts(readings(passages))
-
-    for is_too_much in (rows_above(1), lambda _, cache: cache is not None):
-        assert facts(readings(passages, load=running_out(is_too_much))) == whole
 
 
 def test_a_row_that_does_not_fit_fails_alone(entrant: Build) -> None:
@@ -274,24 +226,6 @@ def test_a_long_document_is_weighed_window_by_window(entrant: Build) -> None:
     assert read.log_likelihood == pytest.approx(by_hand, abs=1e-3)
 
 
-def test_entrants_of_other_weights_are_read_with_their_own(
-    entrant: Build, gpt2_weights: Path
-) -> None:
-    """And loaded once each."""
-    first, second = entrant(), entrant(folder=gpt2_weights)
-    mixed = [
-        replace(passage, key=f"{name} {passage.key}")
-        for name, each in (("a", first), ("b", second))
-        for passage in passages_of(each, *PAIRS[:4])
-    ][::-1]
-
-    made = {each.key: each.log_likelihood for each in readings(mixed)}
-
-    for name, one in (("a", first), ("b", second)):
-        alone = readings(passages_of(one, *PAIRS[:4]))
-        assert [made[f"{name} {n}"] for n in range(4)] == log_likelihoods(alone)
-
-
 def test_nothing_is_printed(entrant: Build, capfd: pytest.CaptureFixture[str]) -> None:
     """Tokenizers warn of texts that are longer than the weights are."""
     results(passages_of(entrant(), ("x" * 900, "y")))
@@ -313,35 +247,3 @@ def _rolled(model: PreTrainedModel, ids: list[int], limit: int) -> float:
 def _count(model: PreTrainedModel, n_read: list[int]) -> None:
     """Note how many tokens each pass reads."""
     model.register_forward_pre_hook(lambda _, args: n_read.append(args[0].numel()))
-
-
-CONTEXT = (0, *range(10, 10 + MIN_SHARED))  # MIN_SHARED tokens but the last, which is no prefix
-
-
-def choices(*texts: tuple[int, ...], context: tuple[int, ...] = CONTEXT) -> list[Window]:
-    """Return the windows of choices."""
-    return [Window(context + text, len(context)) for text in texts]
-
-
-def labelled(windows: Sequence[Window], label: Hashable = "q") -> dict[Window, Hashable]:
-    """Return windows of one question."""
-    return dict.fromkeys(windows, label)
-
-
-def test_nothing_is_shared_by_other_labels_or_where_it_may_not_be() -> None:
-    """A state that has read on cannot go back."""
-    first, second = choices((1, 2), (3, 4))
-
-    assert len(group_by_prefix({first: "a", second: "b"}, may_share=True)) == 2
-    assert len(group_by_prefix(labelled([first, second]), may_share=False)) == 2
-
-
-@given(st.lists(st.integers(min_value=1, max_value=500), max_size=40))
-def test_texts_of_a_batch_are_less_than_twice_as_long_as_each_other(lengths: list[int]) -> None:
-    """Beside one long document, a hundred short ones would be padding for the most part."""
-    bundles = [PrefixGroup((InputRow((0,) * length, ()),)) for length in lengths]
-
-    groups = group_by_length(bundles)
-
-    assert sorted(each.n_tokens for group in groups for each in group) == sorted(lengths)
-    assert all(group[0].n_tokens < 2 * group[-1].n_tokens for group in groups)

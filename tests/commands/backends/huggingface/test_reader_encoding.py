@@ -1,14 +1,13 @@
 """Continuations of chats are those of the text that the weights' template makes."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from msgspec import structs
 from tokenizers import processors
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.huggingface.reader import likelihood_key, token_pairs
+from commands.backends.huggingface.reader import token_pairs
 from commands.errors import WeightsError
 from commands.ports import Continuation
 from ledger.events.conversations import Messages
@@ -83,10 +82,3 @@ def test_weights_without_a_template_are_refused(
     """Plain text in a chat's place would be another test."""
     with pytest.raises(WeightsError, match="no chat template"):
         token_pairs(with_template(tokenizer, None), [chat(entrant(), ASKED, "a")])
-
-
-def test_chats_and_plain_texts_are_encoded_apart(entrant: Build) -> None:
-    """Unconditional log-likelihoods have no chat before them."""
-    asked = chat(entrant(), ASKED, "a")
-
-    assert likelihood_key(asked) != likelihood_key(replace(asked, messages=()))

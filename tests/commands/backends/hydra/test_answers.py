@@ -2,12 +2,10 @@
 
 import copy
 import math
-import time
 from typing import Any, cast
 
 import pytest
 import torch
-from msgspec import structs
 from transformers import Olmo2ForCausalLM, PreTrainedTokenizerFast
 
 from commands.backends.huggingface.generator import answer_tasks
@@ -109,57 +107,6 @@ def test_a_letter_of_several_tokens_is_read_as_one(
     assert answer.n_prompt_tokens == len(encode_prompt(tokenizer, "a dose?"))
 
 
-@pytest.mark.parametrize("bypass_jury", [False, True])
-def test_a_stop_text_ends_an_answer_within_a_round(
-    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast, *, bypass_jury: bool
-) -> None:
-    """What the jury let pass behind it was never said, and no decision on it is told."""
-    entrant = hydra_entrant(hydra_files, bypass_jury=bypass_jury)
-    tokens = tokenizer("é: dose")["input_ids"]
-    loaded = reciting(tokenizer, tokens)
-    options = GenerationOptions(stop=(":",))
-
-    (answer,) = texts(answered(loaded, entrant, "a dose?", options=options))
-
-    assert (answer.text, answer.finish_reason) == ("é", "stop")
-    assert answer.generated_ids == tuple(tokens[:3])
-    assert answer.prompt_ids == encode_prompt(tokenizer, "a dose?")
-    assert answer.diagnostics is not None
-    assert len(answer.diagnostics.entropies) == (0 if bypass_jury else 3)
-
-
-def test_an_answer_that_was_cut_says_so(
-    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
-) -> None:
-    """In the middle of a letter, too, of which there is only a token then."""
-    entrant = hydra_entrant(hydra_files, max_new_tokens=3)
-    loaded = reciting(tokenizer, tokenizer("é€")["input_ids"])
-
-    (answer,) = texts(answered(loaded, entrant, "a dose?"))
-
-    assert (answer.text, answer.finish_reason, answer.n_generated_tokens) == (
-        "é\N{REPLACEMENT CHARACTER}",
-        "length",
-        3,
-    )
-
-
-def test_how_it_was_decided_is_told_with_the_answer(
-    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
-) -> None:
-    """Each row has its own draft head, by its seed; what began and ended together took as long."""
-    loaded = reciting(tokenizer, tokenizer("dose")["input_ids"])
-    entrant = hydra_entrant(hydra_files, max_new_tokens=1)
-
-    answers = texts(answered(loaded, entrant, *"abcdef"))
-
-    told = [answer.diagnostics for answer in answers if answer.diagnostics]
-    assert len({each.draft_head_idx for each in told}) > 1
-    assert [each.stability_radii for each in told] == [(1,)] * 6  # of three votes
-    assert {answer.p_correct for answer in answers} == {None}
-    assert len({answer.elapsed_s for answer in answers}) == 1
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -236,20 +183,6 @@ def test_an_answer_too_long_to_be_asked_about_fails(loaded: LoadedWeights, rated
     )
 
 
-def test_the_time_of_a_batch_is_that_of_its_rating_too(own: LoadedWeights, rated: Entrant) -> None:
-    """Else throughput would look better than it is."""
-    entrant = structs.replace(rated, max_new_tokens=1)
-    answered_at, rated_at = list[float](), list[float]()
-
-    mlps = own.model.head_layers[0].mlp.mlps
-    mlps[0].register_forward_hook(lambda *_: answered_at.append(time.perf_counter()))
-    mlps[N_HEADS].register_forward_hook(lambda *_: rated_at.append(time.perf_counter()))
-
-    (answer,) = texts(answered(own, entrant, "a dose?"))
-
-    assert (answer.elapsed_s or 0) > rated_at[-1] - answered_at[0]
-
-
 TEXTS = [("a dose?", "a patient asks"), ("?", ""), ("what dose " * 4, "é€ " * 5)]
 
 
@@ -306,19 +239,6 @@ def test_it_is_asked_with_the_witness_at_the_last_token(
     expected = [p_by_hand(model, tokenizer, each) for each in testimonies]
     assert found == pytest.approx(expected, abs=1e-5)
     assert max(found) - min(found) > 0.01  # or a constant would pass
-
-
-def test_what_is_no_number_stays_none(
-    loaded: LoadedWeights, testimonies: list[uncertainty.ResponseState]
-) -> None:
-    """It must be seen, and only where it is."""
-    sound = rates(loaded, testimonies)
-    broken = testimonies[1]._replace(first_state=torch.full((32,), math.nan))
-
-    found = rates(loaded, [testimonies[0], broken, testimonies[2]])
-
-    assert math.isnan(found[1])
-    assert [found[0], found[2]] == pytest.approx([sound[0], sound[2]], abs=1e-6)
 
 
 def test_a_question_that_does_not_fit_is_not_asked(

@@ -11,7 +11,6 @@ from transformers import Olmo2ForCausalLM
 
 from commands.backends.hydra.decoding import HydraRow
 from commands.backends.hydra.net import HydraNet
-from commands.backends.weights.answers import Ending
 from tests.support.statistics import chi_square_p
 from tests.support.weights.hydra import (
     N_HEADS,
@@ -158,41 +157,6 @@ def test_a_row_says_the_same_in_any_company(
     assert len({tuple(row.tokens) for row in together}) == len(PROMPTS)
 
 
-def test_no_more_is_said_than_was_asked_for(hydra: Hydra) -> None:
-    """The limit changes nothing before it."""
-    net, _ = hydra
-    whole = decoded(net, started(), SAMPLED)
-
-    for limit in (1, 2, 5):
-        decoding = SAMPLED._replace(max_new_tokens=limit)
-        rows = decoded(net, started(), decoding)
-        assert [row.tokens for row in rows] == [row.tokens[:limit] for row in whole]
-
-
-@pytest.mark.parametrize("jury", [(), (1, 2)])
-def test_an_end_token_ends_a_row(jury: tuple[int, ...]) -> None:
-    """What would follow it is never said."""
-    rows = [head_row([0, 1], HeadRoles(0, jury), 0)]
-    decoding = GREEDY._replace(ending=Ending(frozenset({7})))
-
-    (row,) = decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
-
-    assert row.tokens == [2, 3, 4, 5, 6, 7]
-    assert len(row.diagnostics().entropies) == (6 if jury else 0)
-
-
-@pytest.mark.parametrize("jury", [(), (1, 2)])
-def test_a_row_goes_on_when_its_neighbours_have_ended(jury: tuple[int, ...]) -> None:
-    """What is left of a batch is decoded on, each row with its own roles and cache."""
-    prompts = [[6], [1], [5], [2]]
-    rows = [head_row(prompt, HeadRoles(0, jury), 0) for prompt in prompts]
-    decoding = GREEDY._replace(ending=Ending(frozenset({9})))
-
-    decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
-
-    assert [row.tokens for row in rows] == [list(range(n + 1, 10)) for n in (6, 1, 5, 2)]
-
-
 def test_a_broken_head_breaks_its_rows_and_no_other(hydra: Hydra) -> None:
     """Weights that overflow in one head must not cost the answers of the others."""
     net, _ = hydra
@@ -321,19 +285,6 @@ def test_samples_follow_the_product_of_the_verifiers(
     assert fit(tokens, exact(by_whole_models(models))) < 1e-9  # the draft head is no expert
 
 
-@pytest.mark.nightly
-def test_samples_of_one_head_follow_it_alone(
-    small_hydra: tuple[HydraNet, list[Olmo2ForCausalLM]],
-) -> None:
-    """What it is to leave the jury out is to be seen in the tournament, so it must be just that."""
-    net, models = small_hydra
-
-    tokens = sampled_tokens(net, 6_000, roles=HeadRoles(2, ()))
-
-    assert fit(tokens, exact(by_whole_models([models[2]]))) > 0.001
-    assert fit(tokens, exact(by_whole_models([models[1]]))) < 1e-9
-
-
 def test_beta_is_the_exponent_of_every_verifier(random_table: torch.Tensor) -> None:
     """The draft head has none: it only proposes."""
     doubled = THREE._replace(beta=2.0)
@@ -354,18 +305,6 @@ def test_a_nucleus_is_that_of_the_product(random_table: torch.Tensor) -> None:
         fit(tokens, exact(by_table(random_table[1:]), decoding)) > 0.001
     )  # 0 if one was ruled out
     assert fit(tokens, exact(by_table(random_table[1:]))) < 1e-9
-
-
-def test_a_nucleus_of_one_head_is_its_own(random_table: torch.Tensor) -> None:
-    """Where one head alone decides, there is no product."""
-    decoding = THREE._replace(top_p=0.6)
-
-    tokens = sampled_tokens(
-        TableNet(random_table), 1_500, roles=HeadRoles(2, ()), decoding=decoding
-    )
-
-    assert fit(tokens, exact(by_table(random_table[2:3]), decoding)) > 0.001
-    assert fit(tokens, exact(by_table(random_table[2:3]))) < 1e-9
 
 
 TWO_TOKENS = HydraDecoding(temperature=None, max_new_tokens=2)
@@ -443,14 +382,3 @@ def test_each_head_drafts_equally_often() -> None:
     counts = torch.bincount(torch.tensor([each.draft for each in drawn]))
 
     assert chi_square_p(counts, torch.full((9,), 1_000.0)) > 0.001
-
-
-def test_entrants_share_the_draft_head_of_a_prompt() -> None:
-    """What sets them apart is then the jury or the shards, and not the luck of the draw."""
-    for seed in range(50):
-        alone = start_row([5], seed=seed, n_heads=9, bypass_jury=True)
-        with_jury = start_row([6, 7], seed=seed, n_heads=9, bypass_jury=False)
-
-        assert (alone.draft, alone.jury) == (with_jury.draft, ())
-        assert {with_jury.draft, *with_jury.jury} == set(range(9))
-        assert len(with_jury.jury) == 8

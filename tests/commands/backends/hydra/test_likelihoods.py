@@ -88,24 +88,6 @@ def test_a_text_is_as_likely_as_it_is_sampled(
         assert len(each.text_ids) == 1 or abs(float(apart) - by_hand) > 1e-3
 
 
-def test_a_document_is_weighed_window_by_window(
-    files: HydraFiles, heads: list[Olmo2ForCausalLM]
-) -> None:
-    """Each window as a text of its own, whose head is drawn anew."""
-    [whole] = readings(passages_of(hydra_entrant(files), ("", "~xyz" * 60), rolls=True))
-
-    ids = (*whole.context_ids, *whole.text_ids)
-    windows = [
-        replace(whole, context_ids=ids[:1], text_ids=ids[1:161]),
-        replace(whole, context_ids=ids[80:161], text_ids=ids[161:]),
-    ]
-    by_hand = [
-        float(told(by_draft(heads, each, beta=1.0), each).sum(dim=1).logsumexp(dim=0)) - log(N)
-        for each in windows
-    ]
-    assert whole.log_likelihood == pytest.approx(sum(by_hand), abs=1e-3)
-
-
 def test_juries_of_one_load_are_read_apart(files: HydraFiles) -> None:
     """Without its jury, or by another beta, the same heads say something else."""
     entrants = [

@@ -13,8 +13,7 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from commands.backends.hydra.pt_lora import as_peft_folder, read_pt
-from commands.backends.hydra.weights import read_shard
-from commands.backends.weights.lora import merge_lora, peft_files, read_lora
+from commands.backends.weights.lora import merge_lora, read_lora
 from commands.errors import WeightsError
 from tests.support.weights.original_head import Block, original_head, save_fat, save_slim
 
@@ -66,21 +65,6 @@ def test_a_file_makes_of_our_mlps_what_it_made_of_theirs(
         assert isinstance(block, Block)
         ours = merged.get_submodule(f"model.layers.{n}.mlp")(states)
         torch.testing.assert_close(ours, block.feed_forward(states), rtol=1e-5, atol=1e-5)
-
-
-def test_a_file_is_the_folder_of_peft_that_it_stands_for(state: State, tmp_path: Path) -> None:
-    """Imported or not, the same head must answer."""
-    lora = read_pt(saved(tmp_path, state), BOTH)
-    for name, content in peft_files(lora, "weights").items():
-        (tmp_path / name).write_bytes(content)
-
-    read = read_lora(tmp_path)
-
-    assert read.settings.base_model_name_or_path == "weights"
-    assert (read.settings.r, read.settings.lora_alpha) == (RANK, 2 * RANK)
-    assert sorted(read.settings.target_modules or ()) == ["down_proj", "gate_proj", "up_proj"]
-    assert read.settings.layers_to_transform == [0, 1]
-    torch.testing.assert_close(dict(read.tensors), dict(lora.tensors), rtol=0, atol=0)
 
 
 def without(*keys: str) -> Callable[[State], object]:
@@ -223,7 +207,7 @@ def test_either_kind_is_merged_as_peft_merges_it(
     for shard in shards:
         folder = imported(shard, weights)
         from_files = merge_lora(from_files, read_pt(shard, LAST))
-        from_folders = merge_lora(from_folders, read_shard(folder, LAST))
+        from_folders = merge_lora(from_folders, read_lora(folder))
         by_peft = PeftModel.from_pretrained(by_peft, folder).merge_and_unload()
 
     expected = by_peft.state_dict()

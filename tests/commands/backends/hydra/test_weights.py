@@ -11,22 +11,17 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedTokenizerFast
 
 from commands.backends.huggingface.local import LocalModels
-from commands.backends.hydra.pt_lora import as_peft_folder
 from commands.backends.hydra.weights import check_hydra, load_hydra, read_shards
 from commands.errors import WeightsError
 from commands.ports import GenerationTask
 from ledger.events.registration import Entrant, Hydra
-from ledger.storage.files import write_files
 from tests.support.weights.hydra import (
-    N_HEADS,
     HydraFiles,
     adapter,
-    copied_head,
     hydra_entrant,
     save_shard,
     tiny_olmo2,
 )
-from tests.support.weights.original_head import original_head, save_slim
 from tests.support.weights.tiny import save_weights
 
 CPU = torch.device("cpu")
@@ -107,25 +102,6 @@ def test_what_is_wrong_is_found_before_any_entrant_answers(
 
     with pytest.raises(WeightsError, match=why):
         next(LocalModels(1000, device="cpu").generate(owed))
-
-
-def test_a_head_of_the_original_says_here_what_it_said_there(
-    hydra_files: HydraFiles, tmp_path: Path
-) -> None:
-    """Once its file is a folder of peft, beside others."""
-    head = original_head(copied_head(hydra_files.weights), range(2, 4), rank=3)
-    original, shard = save_slim(head, tmp_path / "shard_8_lora.pt"), tmp_path / "shard_8"
-    write_files(shard, as_peft_folder(original, range(2, 4), str(hydra_files.weights)).files)
-    files = with_shard(hydra_files, shard)
-    entrant = hydra_entrant(files, robustness=())
-
-    net = load_hydra(entrant, heads_of(entrant), CPU).model
-
-    states = torch.randn(5, 32, generator=torch.Generator().manual_seed(1))
-    blocks = head.get_submodule("base_model.model.blocks").children()
-    for layer, block in zip(net.head_layers, blocks, strict=True):
-        ours, theirs = layer.mlp.mlps[N_HEADS - 1], block.get_submodule("feed_forward")
-        torch.testing.assert_close(ours(states), theirs(states), rtol=1e-4, atol=1e-4)
 
 
 def test_each_head_learns_security_first_and_then_robustness(hydra_files: HydraFiles) -> None:

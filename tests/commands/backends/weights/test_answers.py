@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from functools import partial
 
-import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.weights.answers import Decoded, Ending, PromptRow, StopTexts
-from commands.backends.weights.batching import padded
+from commands.backends.weights.answers import Decoded, Ending, PromptRow
 from commands.backends.weights.chat import decode_text
 from commands.backends.weights.sampling import BROKEN
 from ledger.identity import digest_of
@@ -25,19 +22,13 @@ def spelled(tokens: Sequence[int]) -> str:
 
 def ending(*texts: str) -> Ending:
     """Return what ends answers by texts alone."""
-    return Ending(frozenset(), StopTexts(texts, spelled))
+    return Ending(frozenset(), texts, spelled)
 
 
 def decoded(rule: Ending, tokens: list[int]) -> list[int]:
     """Return the tokens of an answer that is decoded one by one until it ends."""
     lengths = range(1, len(tokens) + 1)
     return tokens[: next((n for n in lengths if rule.is_at(tokens[:n])), len(tokens))]
-
-
-def test_tokens_are_cut_after_the_first_end_token() -> None:
-    """What follows is padding up to the batch's longest row."""
-    assert decoded(Ending(frozenset({3, 9})), [5, 6, 3, 0, 0]) == [5, 6, 3]
-    assert decoded(Ending(frozenset({3})), [5, 6, 7]) == [5, 6, 7]
 
 
 def test_the_text_ends_before_the_first_stop_text() -> None:
@@ -73,7 +64,7 @@ def test_a_letter_of_several_tokens_ends_an_answer_when_it_is_whole(
 ) -> None:
     """Half of it reads as a replacement character, which no stop text should match."""
     tokens = tokenizer("½ a dose → b")["input_ids"]
-    stopped = Ending(frozenset(), StopTexts(("→",), partial(decode_text, tokenizer)))
+    stopped = Ending(frozenset(), ("→",), partial(decode_text, tokenizer))
 
     kept = decoded(stopped, tokens)
 
@@ -87,7 +78,7 @@ def test_a_tail_that_begins_within_a_letter_is_not_mistaken_for_a_stop_text(
     """A reader may well ask to stop at the sign of a broken letter."""
     tokens = tokenizer("→" * 9)["input_ids"]
     broken = "\N{REPLACEMENT CHARACTER}" * 2
-    stopped = Ending(frozenset(), StopTexts((broken,), partial(decode_text, tokenizer)))
+    stopped = Ending(frozenset(), (broken,), partial(decode_text, tokenizer))
 
     assert decoded(stopped, tokens) == tokens
 
@@ -102,20 +93,3 @@ def test_a_row_ends_at_its_limit_its_end_or_a_broken_token() -> None:
     assert ended(1, 1, 1) == [False, False, True]
     assert ended(1, 2) == [False, True]
     assert ended(1, BROKEN) == [False, True]
-
-
-@pytest.mark.parametrize("tokens", [[1, 3], [1, 1]])
-def test_end_tokens_and_stop_texts_both_count(tokens: list[int]) -> None:
-    """An answer ends at whichever comes first."""
-    stopped = Ending(frozenset({3}), StopTexts(("aa",), spelled))
-
-    assert stopped.is_at(tokens)
-    assert not stopped.is_at(tokens[:1])
-
-
-def test_prompts_are_padded_on_the_left_and_masked_there() -> None:
-    """New tokens must follow the prompt, not its padding."""
-    tokens, mask = padded([(5, 6, 7), (8,)], torch.device("cpu"))
-
-    assert torch.equal(tokens, torch.tensor([[5, 6, 7], [0, 0, 8]]))
-    assert torch.equal(mask, torch.tensor([[1, 1, 1], [0, 0, 1]]))

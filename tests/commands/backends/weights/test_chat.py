@@ -24,24 +24,23 @@ def test_a_prompt_becomes_one_user_turn_and_the_answer_is_next(
     assert tokens.count(0) == 1
 
 
-def test_the_end_of_turn_is_read_off_the_template(tokenizer: PreTrainedTokenizerFast) -> None:
-    """Weights that end turns by <|im_end|> would otherwise talk on as the user."""
-    assert end_of_turn(tokenizer) == {tokenizer.convert_tokens_to_ids("<|im_end|>")}
-
-
-def test_a_template_may_end_turns_by_plain_text(tokenizer: PreTrainedTokenizerFast) -> None:
-    """A newline is no end token: answers have newlines."""
-    plain = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}{% endfor %}"
-
-    assert end_of_turn(with_template(tokenizer, plain)) == frozenset()
-
-
-@pytest.mark.parametrize("template", [None, "{% if %}", "{{ bos_token }} no answers"])
-def test_without_a_template_that_shows_answers_no_token_ends_a_turn(
-    tokenizer: PreTrainedTokenizerFast, template: str | None
+@pytest.mark.parametrize(
+    ("template", "ends"),
+    [
+        ("{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}", ["<|im_end|>"]),
+        ("{% for m in messages %}{{ m.content + '\n' }}{% endfor %}", []),
+        (None, []),
+        ("{% if %}", []),
+        ("{{ bos_token }} no answers", []),
+    ],
+)
+def test_the_end_of_turn_is_read_off_the_template(
+    tokenizer: PreTrainedTokenizerFast, template: str | None, ends: list[str]
 ) -> None:
-    """Base weights continue texts; a token taken for an end of theirs would cut them anywhere."""
-    assert end_of_turn(with_template(tokenizer, template)) == frozenset()
+    """Else weights talk on as the user; but a newline, which answers have, is no end token."""
+    found = end_of_turn(with_template(tokenizer, template))
+
+    assert found == {tokenizer.convert_tokens_to_ids(end) for end in ends}
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
 """Rows that leave their batch are decoded as they would be alone, as by transformers' own loop."""
 
 from collections.abc import Iterator
-from typing import NamedTuple, cast
+from typing import cast
 
 import pytest
 from transformers import LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
+from commands.backends.loads import BatchQueue
 from commands.backends.weights.answers import DecodingRules, Ending, PromptRow
-from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import SamplingSettings
@@ -29,22 +29,6 @@ PROMPTS = [
     )
     for n in range(8)
 ]
-
-
-class Passes(NamedTuple):
-    """The sizes of what a model read, (rows, tokens) each."""
-
-    sizes: list[tuple[int, ...]]
-
-    def watch(self, model: PreTrainedModel) -> PreTrainedModel:
-        """Note the sizes of what a model will read."""
-        model.register_forward_pre_hook(
-            lambda _, args, given: self.sizes.append(
-                tuple((args[0] if args else given["input_ids"]).shape)
-            ),
-            with_kwargs=True,
-        )
-        return model
 
 
 def decoded(
@@ -124,15 +108,3 @@ def test_rows_with_windows_and_without_positions_may_leave(family: str) -> None:
 
     together, alone = (decoded(model, n_rows, how, n_prompts=4) for n_rows in (4, 1))
     assert together == alone
-
-
-def test_no_row_waits_for_the_longest_of_its_batch() -> None:
-    """That is what makes it fast: each step reads the rows that are not over."""
-    passes, whole = Passes([]), Passes([])
-
-    tokens = decoded(passes.watch(tiny(LlamaForCausalLM, seed=4)), 4, SamplingSettings())
-    decoded(whole.watch(tiny(LlamaForCausalLM, seed=4)), 4, SamplingSettings(), may_leave=False)
-
-    steps = [[rows for rows, n_tokens in each.sizes if n_tokens == 1] for each in (passes, whole)]
-    n_first = len(tokens)  # is chosen where the prompt is read
-    assert sum(steps[0]) <= sum(map(len, tokens)) - n_first + 1 < sum(steps[1])

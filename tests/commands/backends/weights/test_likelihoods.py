@@ -1,6 +1,5 @@
 """Logits are turned into numbers a few at a time, which changes none of them."""
 
-from collections.abc import Callable
 from typing import cast
 
 import pytest
@@ -11,13 +10,11 @@ from commands.backends.hydra.likelihoods import HydraHeads
 from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.likelihoods import (
     Heads,
-    PlainHead,
-    compute_groups,
-    group_by_prefix,
+    compute_rows,
+    input_rows,
 )
-from commands.backends.weights.loaded import load_weights
 from commands.backends.weights.windows import Window
-from ledger.events.registration import Entrant, Hydra
+from ledger.events.registration import Hydra
 from tests.support.weights.hydra import HydraFiles, hydra_entrant
 
 CPU = torch.device("cpu")
@@ -30,20 +27,15 @@ WINDOWS = (
 
 def require_equal(heads: Heads) -> None:
     """Require the same of a token at a time, of a few, and of all together."""
-    groups = group_by_prefix(dict.fromkeys(WINDOWS), may_share=False)
-    whole = compute_groups(heads, groups)
+    rows = input_rows(WINDOWS)
+    whole = compute_rows(heads, rows)
     for n_logits in (1, 270 * 9 * 4):
-        pieces = compute_groups(heads, groups, n_logits=n_logits)
+        pieces = compute_rows(heads, rows, n_logits=n_logits)
         for window in WINDOWS:
             assert pieces[window].predicted == whole[window].predicted
             assert pieces[window].log_likelihood == pytest.approx(
                 whole[window].log_likelihood, rel=0, abs=1e-4
             )
-
-
-def test_weights_weigh_the_same_in_pieces(entrant: Callable[..., Entrant]) -> None:
-    """A whole batch's in float32 may be larger than the weights."""
-    require_equal(PlainHead(load_weights(entrant(), CPU)))
 
 
 def test_a_hydra_weighs_the_same_in_pieces(hydra_files: HydraFiles) -> None:

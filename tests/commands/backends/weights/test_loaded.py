@@ -10,18 +10,10 @@ import torch
 from safetensors.torch import save_file
 
 from commands.backends.weights.folder import quiet_transformers, require_finite_weights
-from commands.backends.weights.loaded import load_weights, move_to_device, prepare_device
-from commands.errors import ConfigurationError, WeightsError
+from commands.backends.weights.loaded import load_weights, move_to_device
+from commands.errors import WeightsError
 from ledger.events.registration import Entrant
 from tests.support.weights.loads import model_of
-
-
-@pytest.mark.parametrize("name", ["tpu", "cuda:x", ""])
-def test_a_device_that_is_not_here_is_refused_by_name(name: str) -> None:
-    """The user should read what can be chosen, not a traceback of torch's."""
-    with pytest.raises(ConfigurationError, match=r"use auto or one of: .*cpu"):
-        prepare_device(name)
-
 
 CPU = torch.device("cpu")
 
@@ -36,19 +28,6 @@ def test_weights_are_loaded_in_the_entrants_dtype(entrant: Build) -> None:
 
     assert {p.dtype for p in model_of(loaded).parameters()} == {torch.float16}
     assert not model_of(loaded).training
-
-
-def test_adapters_are_merged_in_the_entrants_order(
-    entrant: Build, adapters: tuple[Path, Path]
-) -> None:
-    """An entrant is its weights and all its adapters."""
-    plain = model_of(load_weights(entrant(), CPU)).state_dict()
-
-    merged = model_of(load_weights(entrant(*adapters), CPU)).state_dict()
-
-    assert merged.keys() == plain.keys()
-    changed = {name.split(".")[-2] for name in plain if not torch.equal(plain[name], merged[name])}
-    assert changed == {"q_proj", "v_proj", "down_proj"}
 
 
 def test_every_end_token_that_is_named_anywhere_ends_an_answer(
@@ -79,21 +58,6 @@ def test_a_broken_or_missing_file_is_told_with_the_way_to_get_it(
     assert refusal.value.path == folder
 
 
-def test_a_missing_folder_is_told_with_the_way_to_get_it(entrant: Build, tmp_path: Path) -> None:
-    """By itself transformers would look for a folder that is not here in the hub's cache."""
-    with pytest.raises(WeightsError, match=r"no such folder of weights; .*hf download"):
-        load_weights(entrant(folder=tmp_path / "nowhere"), CPU)
-
-
-def test_pickled_weights_are_never_read(entrant: Build, weights: Path, copied: Copied) -> None:
-    """A pickle can run anything."""
-    folder = copied(weights)
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-
-    with pytest.raises(WeightsError, match=r"no \*\.safetensors files"):
-        load_weights(entrant(folder=folder), CPU)
-
-
 def test_code_beside_the_weights_is_never_run(
     entrant: Build, weights: Path, respecified: Respecified, tmp_path: Path
 ) -> None:
@@ -108,15 +72,22 @@ def test_code_beside_the_weights_is_never_run(
     assert not trace.exists()
 
 
-def test_an_adapters_folder_is_not_taken_for_weights(
+def test_a_folder_that_is_none_of_weights_is_refused(
     entrant: Build, weights: Path, adapters: tuple[Path, Path], copied: Copied
 ) -> None:
-    """By itself transformers would load the base it names and put the adapter on, unchecked."""
+    """By itself transformers would ask the Hub, run a pickle, or put an adapter on unchecked."""
     folder = copied(weights)
-    (folder / "adapter_config.json").write_bytes((adapters[0] / "adapter_config.json").read_bytes())
+    settings = (adapters[0] / "adapter_config.json").read_bytes()
+    (folder / "adapter_config.json").write_bytes(settings)
 
     with pytest.raises(WeightsError, match="this is an adapter"):
         load_weights(entrant(folder=folder), CPU)
+    (folder / "adapter_config.json").unlink()
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(WeightsError, match=r"no \*\.safetensors files"):
+        load_weights(entrant(folder=folder), CPU)
+    with pytest.raises(WeightsError, match=r"no such folder of weights; .*hf download"):
+        load_weights(entrant(folder=folder / "nowhere"), CPU)
 
 
 @pytest.mark.parametrize(

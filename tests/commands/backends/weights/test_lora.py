@@ -43,18 +43,6 @@ def test_lora_that_was_merged_can_be_merged_again(
     assert lora.settings == read_lora(adapters[0]).settings
 
 
-def test_lora_of_a_heads_mlps_passes() -> None:
-    """Its three weights in the head's layers are what a shard changes."""
-    keys = [
-        f"{LAYER}.{n}.mlp.{projection}_proj.lora_{half}.weight"
-        for n in LAYERS
-        for projection in ("gate", "up", "down")
-        for half in "AB"
-    ]
-
-    require_head_lora(lora_of(*keys), LAYERS)
-
-
 @pytest.mark.parametrize(
     "key",
     [
@@ -124,13 +112,6 @@ def test_two_adapters_are_merged_one_after_the_other(
     for name, found in merged.state_dict().items():
         torch.testing.assert_close(found, by_hand[name], rtol=0, atol=1e-6)
         torch.testing.assert_close(found, by_peft.state_dict()[name], rtol=0, atol=0)
-
-
-def test_half_precision_weights_are_merged_too(weights: Path, adapters: tuple[Path, Path]) -> None:
-    """Most entrants are bfloat16: the sum must be rounded to it, and stay it."""
-    merged = merge_lora(base(weights, torch.bfloat16), read_lora(adapters[0]))
-
-    assert {p.dtype for p in merged.parameters()} == {torch.bfloat16}
 
 
 def test_embeddings_saved_along_with_an_adapter_are_loaded(

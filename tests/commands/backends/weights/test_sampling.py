@@ -102,54 +102,11 @@ def test_vocabularies_of_any_size_are_drawn_from(n_tokens: int) -> None:
     assert fit(tokens, logits) > 0.001
 
 
-def test_rows_are_drawn_alike_however_many_fit_into_a_cache() -> None:
-    """What is drawn at a time is a matter of speed."""
-    n_tokens = 40_000
-    logits = torch.randn(30, n_tokens, generator=torch.Generator().manual_seed(1))
-    uniform = many_uniforms(30, n_draws(n_tokens))
-
-    alone = [int(sample(logits[n : n + 1], uniform[n : n + 1]).tokens) for n in range(30)]
-
-    assert sample(logits, uniform).tokens.tolist() == alone
-    assert len(set(alone)) > 25
-
-
-def test_what_is_too_unlikely_to_win_changes_nothing() -> None:
-    """A processor is slow with numbers so small, so they are left out."""
-    logits = 60 * torch.randn(64, 300, generator=torch.Generator().manual_seed(0))
-    noise = RowNoise(range(64), CPU).step(n_draws(300))
-    n_blocks, size = 19, 16
-    gumbel = -(-torch.log1p(-noise)).log()
-    p = torch.nn.functional.pad(logits.double().softmax(-1), (0, n_blocks * size - 300))
-    blocks = p.view(64, n_blocks, size)
-    block = (blocks.sum(-1).log() + gumbel[:, :n_blocks]).argmax(-1)
-    place = (blocks[torch.arange(64), block].log() + gumbel[:, n_blocks:]).argmax(-1)
-
-    assert torch.equal(sample(logits, noise).tokens, block * size + place)
-
-
-def test_half_precision_is_sampled_as_what_it_stands_for() -> None:
-    """Differences of logits are taken in float32."""
-    logits = torch.randn(50, 300, generator=torch.Generator().manual_seed(1)).bfloat16()
-    uniform = many_uniforms(50, n_draws(300))
-
-    assert torch.equal(sample(logits, uniform)[0], sample(logits.float(), uniform)[0])
-
-
 def test_the_first_tokens_of_neighbouring_seeds_follow_the_softmax() -> None:
     """Seeds that count up must not give numbers that resemble each other."""
     tokens = sampled(list(range(4000)), 1.0, n_steps=1)
 
     assert fit(tokens, EIGHT_LOGITS) > 0.001
-
-
-def test_successive_tokens_of_a_row_are_independent() -> None:
-    """Numbers that began anew at each step would repeat one token for ever."""
-    tokens = sampled([9], 1.0, n_steps=800)[0]
-
-    repeats = (tokens[1:] == tokens[:-1]).float().mean()
-    expected = EIGHT_LOGITS.softmax(-1).square().sum()
-    assert math.isclose(repeats, expected, abs_tol=0.03)
 
 
 def test_a_low_temperature_is_nearly_greedy() -> None:
@@ -185,7 +142,6 @@ def test_uniforms_lie_between_0_and_1_and_are_fine_near_0() -> None:
     assert (drawn[drawn < 2.0**-10] * 2.0**24).frac().count_nonzero() > 500
 
 
-FOUR_LOGITS = torch.log(torch.tensor([[0.1, 0.4, 0.2, 0.3]]))
 NO_TOKENS_OF_ONE_ROW = torch.zeros(1, 0, dtype=torch.long)
 
 
@@ -200,11 +156,6 @@ def test_the_rule_is_that_of_transformers(seed: int, top_p: float) -> None:
     likelier = scores.softmax(-1).sort(descending=True).values.cumsum(-1)
     if (likelier - top_p).abs().min() > 1e-6:  # by rounding, either side of it is right
         assert torch.equal(ours, theirs)
-
-
-def test_at_one_nothing_changes() -> None:
-    """Texts that were sampled before there was a choice stay what they are."""
-    assert nucleus(FOUR_LOGITS, 1.0) is FOUR_LOGITS
 
 
 def test_of_equal_tokens_the_first_are_kept() -> None:

@@ -57,28 +57,25 @@ def test_a_window_reaches_back_as_far_as_it_must(n_context: int, n_text: int, li
     assert all(len(window.inputs) == limit for window in others)
 
 
-def test_a_long_context_loses_its_beginning_but_not_its_mark() -> None:
+@pytest.mark.parametrize(
+    ("whole", "rolls", "windows", "n_dropped"),
+    [
+        (pair(6, 2), False, [Window((0, 4, 5, 6, 7), 3)], 3),
+        (pair(6, 2, is_marked=False), False, [Window((3, 4, 5, 6, 7), 3)], 3),
+        (pair(6, 4), False, [Window((0, 6, 7, 8, 9), 1)], 5),  # the last needs no position
+        (pair(1, 5), True, [Window((0, 1, 2, 3, 4), 1), Window((1, 2, 3, 4, 5), 4)], 0),
+    ],
+)
+def test_a_long_context_loses_its_beginning_but_not_its_mark(
+    whole: TokenPair, windows: list[Window], n_dropped: int, *, rolls: bool
+) -> None:
     """What the question asks stands at the end; and weights expect the mark."""
-    assert split_windows(pair(6, 2), 4, rolls=False) == TextWindows(
-        (Window((0, 4, 5, 6, 7), 3),), 3
-    )
-    unmarked = split_windows(pair(6, 2, is_marked=False), 4, rolls=False)
-    assert unmarked == TextWindows((Window((3, 4, 5, 6, 7), 3),), 3)
-
-
-def test_a_text_as_long_as_the_window_stands_behind_one_token() -> None:
-    """Its last token is only weighed, and needs no position."""
-    assert split_windows(pair(6, 4), 4, rolls=False) == TextWindows(
-        (Window((0, 6, 7, 8, 9), 1),), 5
-    )
+    assert split_windows(whole, 4, rolls=rolls) == TextWindows((*windows,), n_dropped)
 
 
 def test_a_text_that_is_longer_is_not_cut_unless_it_rolls() -> None:
     """An answer that is weighed in part would be another answer."""
     assert split_windows(pair(1, 5), 4, rolls=False) is None
-    assert split_windows(pair(1, 5), 4, rolls=True) == TextWindows(
-        (Window((0, 1, 2, 3, 4), 1), Window((1, 2, 3, 4, 5), 4)), 0
-    )
 
 
 def test_weights_without_a_limit_roll_by_a_window_of_their_own() -> None:
@@ -172,14 +169,6 @@ def test_without_either_the_first_token_is_not_weighed(tokenizer: PreTrainedToke
     pair = pair_of(without_bos(tokenizer, eos=None), "", "a dose")
 
     assert pair == TokenPair((first,), (*others,), is_marked=False)
-
-
-@pytest.mark.parametrize("context", ["", "a dose"])
-def test_an_empty_text_has_nothing_to_weigh(
-    tokenizer: PreTrainedTokenizerFast, context: str
-) -> None:
-    """It would be the likeliest of all answers."""
-    assert pair_of(tokenizer, context, "").text_ids == ()
 
 
 def adding_bos(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:

@@ -12,7 +12,7 @@ from commands.settings.inputs import read_bank, shipped_data
 from ledger.events.registration import Prompt
 from ledger.identity import PromptId
 from projections.verdicts.parsers import holds_gold
-from tests.support.builders.evaluating import answering, made, reading, refusals, write_lines
+from tests.support.builders.evaluating import answering, made, refusals, write_lines
 
 ASPIRIN = Prompt(PromptId("p1"), "recall", "drugs", "What thins blood?", gold_answer="Aspirin")
 BIOTIN = Prompt(PromptId("p2"), "vignette", "food", "Which B?", gold_answer="Biotin (vitamin B7)")
@@ -39,13 +39,6 @@ def test_prompts_with_a_gold_answer_are_asked_and_known_by_their_ids(tmp_path: P
         ("Which B?", "Biotin (vitamin B7)"),
     ]
     assert [rollout.label(0), rollout.label(1)] == ["p1", "p2"]
-
-
-def test_sources_choose_among_the_prompts(tmp_path: Path) -> None:
-    """Facts and cases are different skills."""
-    rollout = made("bank-rollout", BankRollout, tmp_path, BANK, sources=["vignette"])
-
-    assert [rollout.label(index) for index in range(len(rollout))] == ["p2"]
 
 
 def test_a_source_without_gold_answers_is_refused(tmp_path: Path) -> None:
@@ -77,15 +70,6 @@ def test_choices_follow_the_prompt_with_the_space_on_their_side(tmp_path: Path) 
     assert prefix == "What thins blood?\nAnswer:"
     assert sorted(continuations) == [" Aspirin", " Codeine", " Insulin"]
     assert continuations[correct] == " Aspirin"
-
-
-def test_who_finds_gold_likeliest_is_right(tmp_path: Path) -> None:
-    """The whole way, from the bank to the score."""
-    write_lines(tmp_path / "distractors.jsonl", *WRONG)
-    choices = made("bank-choices", BankChoices, tmp_path, BANK)
-    inference, _ = reading(lambda passage: -1.0 if passage.text == " Aspirin" else -2.0)
-
-    assert list(choices(inference, reduce="none")) == [1.0, 0.5]
 
 
 def test_what_a_distractor_file_lacks_is_told_for_all_prompts(tmp_path: Path) -> None:

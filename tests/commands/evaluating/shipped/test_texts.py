@@ -2,12 +2,9 @@
 
 from pathlib import Path
 
-from commands.evaluating.samples import ObservedSample
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
-from commands.settings.sections import EvaluationOptions
-from tests.support.builders.evaluating import made, reading, refusals, write_lines
+from tests.support.builders.evaluating import made, refusals, write_lines
 
-TERMS = EvaluationOptions()
 PAIRS = [
     {"sentence_good": f"{n} cats sleep.", "sentence_bad": f"{n} cats sleeps.", "UID": "agreement"}
     for n in range(40)
@@ -27,31 +24,6 @@ def test_the_good_sentence_stands_in_either_place(tmp_path: Path) -> None:
     assert 10 <= sum(correct for _, _, correct in items) <= 30
     assert items == [two.get(39 - index) for index in range(40)]
     assert one.label(0) == "one.jsonl:1 agreement"
-
-
-def test_who_cannot_tell_them_apart_is_half_right(tmp_path: Path) -> None:
-    """A tie that counted as right would make a broken entrant perfect."""
-    write_lines(tmp_path / "one.jsonl", *PAIRS)
-    blimp = made("blimp", Blimp, tmp_path, path="one.jsonl")
-
-    assert blimp(reading(lambda _: -1.0)[0]) == 0.5
-    assert blimp(reading(lambda passage: -len(passage.text))[0]) == 1.0
-
-
-def test_each_pair_is_a_cluster_of_its_own(tmp_path: Path) -> None:
-    """Pairs share no prefix, so they are independent."""
-    write_lines(tmp_path / "one.jsonl", *PAIRS)
-    blimp = made("blimp", Blimp, tmp_path, path="one.jsonl")
-    inference, _ = reading(lambda _: -1.0)
-
-    clusters = {
-        each.cluster
-        for batch in blimp.observe(inference, blimp.samples(TERMS), TERMS)
-        for each in batch
-        if isinstance(each, ObservedSample)
-    }
-
-    assert len(clusters) == 40
 
 
 def test_a_pair_of_the_same_sentences_is_refused(tmp_path: Path) -> None:

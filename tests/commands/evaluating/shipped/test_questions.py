@@ -9,8 +9,10 @@ from pyarrow import parquet
 
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
-from commands.evaluating.shipped.layouts import last_number
+from commands.evaluating.samples import ObservedSample
+from commands.evaluating.shipped.questions import last_number
 from commands.settings.sections import EvaluationOptions
+from ledger.events.evaluations import ChoicesObserved
 from tests.support.builders.evaluating import (
     answering,
     made,
@@ -78,6 +80,19 @@ def test_texts_are_weighed_behind_the_question_alone(tmp_path: Path) -> None:
     found = choices(tmp_path, question="ctx", choices="endings", answer="label", answers="texts")
 
     assert found.get(0) == ("A man", [" sits.", " flies.", " melts."], 1)
+
+
+def test_the_space_before_a_choice_is_no_part_of_its_length(tmp_path: Path) -> None:
+    """`acc_norm` and `acc_bytes` divide by the choice alone, as lm-evaluation-harness does."""
+    write_lines(tmp_path / "rows.jsonl", HELLASWAG)
+    found = choices(tmp_path, question="ctx", choices="endings", answer="label", answers="texts")
+    options = EvaluationOptions()
+
+    [[seen]] = found.observe(reading(lambda _: -1.0)[0], found.samples(options), options)
+
+    assert isinstance(seen, ObservedSample)
+    assert isinstance(seen.observation, ChoicesObserved)
+    assert [each.n_chars for each in seen.observation.choices] == [5, 6, 6]
 
 
 def test_a_parquet_file_is_read_as_json_lines_are(tmp_path: Path) -> None:

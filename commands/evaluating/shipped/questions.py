@@ -3,19 +3,19 @@
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from decimal import Decimal
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
-from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
 
 from commands.entrants.chats import Chat, Turn, plain_text, user_turn
 from commands.errors import ConfigurationError
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
-from commands.evaluating.samples import Inference, Sample
+from commands.evaluating.samples import Inference, subset
 from commands.evaluating.shipped.bank import contains_answer
 from commands.evaluating.shipped.items import ListedEvaluation
 from commands.evaluating.shipped.rows import (
@@ -29,13 +29,8 @@ from commands.evaluating.shipped.rows import (
 )
 from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields
-from commands.ports import ContinuationLikelihood
 from commands.settings.sections import EvaluationOptions, UserPath
-from ledger.events.evaluations import ChoicesObserved, Observation
-from ledger.identity import Json
-
-_BETWEEN: Final = "\n\n"  # examples
-_LETTERS: Final = ascii_uppercase
+from ledger.identity import Digest, Json
 
 
 class Question(NamedTuple):
@@ -46,14 +41,22 @@ class Question(NamedTuple):
     shown: str  # the answer, as an example shows it
     choices: tuple[str, ...] = ()
     correct: int = 0  # index among the choices
+    subject: str = ""  # empty without subjects
     before: Chat = ()  # the examples
 
     def lettered(self, how: str) -> "Question":
         """Return the question with its choices listed by letter, and the letters as choices."""
-        letters = tuple(_LETTERS[: len(self.choices)])
+        letters = tuple(ascii_uppercase[: len(self.choices)])
         lines = (f"{letter}. {text}" for letter, text in zip(letters, self.choices, strict=True))
         text, right = "\n".join([self.text, *lines, how]), letters[self.correct]
         return self._replace(text=text, expected=right, shown=right, choices=letters)
+
+    def as_example(self, leads_to_answer: str) -> Chat:
+        """Return the question with its answer; in plain text an empty line follows."""
+        return (
+            Turn("user", self.text, leads_to_answer),
+            Turn("assistant", self.shown, "\n\n"),
+        )
 
     @property
     def chat(self) -> Chat:
@@ -61,7 +64,7 @@ class Question(NamedTuple):
         return (*self.before, *user_turn(self.text))
 
 
-class LayoutParameters(BaseModel):
+class QuestionParameters(BaseModel):
     """Where the questions are, and the names of their fields; a name can be a Jinja template."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -75,10 +78,6 @@ class LayoutParameters(BaseModel):
     shots_file: UserPath | None = None
     bos: bool = True
 
-    def subject_of(self, fields: Fields) -> str:
-        """Return the subject that a row belongs to; empty without subjects."""
-        return text_of(self.subject, fields) if self.subject else ""
-
     def choice_question(self, fields: Fields, choices: str | Sequence[str]) -> Question:
         """Return a row's question with its choices.
 
@@ -86,8 +85,9 @@ class LayoutParameters(BaseModel):
             ValueError: A field is missing, or does not make sense.
         """
         texts, labels = choices_of(choices, fields)
-        if not 2 <= len(texts) <= len(_LETTERS):  # noqa: PLR2004  # one alone is always right
-            raise ValueError(f"there are {len(texts)} choices; it takes 2 to {len(_LETTERS)}")
+        n_most = len(ascii_uppercase)
+        if not 2 <= len(texts) <= n_most:  # noqa: PLR2004  # one alone is always right
+            raise ValueError(f"there are {len(texts)} choices; it takes 2 to {n_most}")
         if not all(texts):
             raise ValueError("a choice is empty")
         correct = answer_index(value_of(self.answer, fields), texts, labels)
@@ -95,14 +95,14 @@ class LayoutParameters(BaseModel):
         return Question(text_of(self.question, fields), right, right, texts, correct)
 
 
-class ChoiceParameters(LayoutParameters):
+class ChoiceParameters(QuestionParameters):
     """Parameters of `choices`."""
 
     choices: str | tuple[str, ...] = "choices"
     answers: Literal["letters", "texts"] = "letters"
 
 
-class RolloutParameters(LayoutParameters):
+class RolloutParameters(QuestionParameters):
     """Parameters of `rollout`."""
 
     choices: str | tuple[str, ...] | None = None
@@ -110,22 +110,40 @@ class RolloutParameters(LayoutParameters):
     max_new_tokens: PositiveInt | None = None  # None: by the kind of answer
 
 
-class _Layout(ListedEvaluation[Question]):
+class QuestionEvaluation(ListedEvaluation[Question]):
     """Base of both: a question for each row, behind examples of its subject."""
 
     leads_to_answer: ClassVar[str]  # stands between an example and its answer in plain text
+    whole: str = ""  # name of the evaluation of which this is a subject
 
-    def __init__(self, chosen: LayoutParameters, folder: Path, open_parquet: OpenParquet) -> None:
+    def __init__(self, chosen: QuestionParameters, folder: Path, open_parquet: OpenParquet) -> None:
+        """Read the questions, and the examples before them."""
         self.bos = chosen.bos
-        examples = self._examples(chosen, folder, open_parquet)
+
+        def question(fields: Fields) -> Question:
+            subject = text_of(chosen.subject, fields) if chosen.subject else ""
+            return self.question_of(fields)._replace(subject=subject)
+
+        examples: Sequence[Question] = ()
+        if chosen.shots:
+            if chosen.shots_file is None:
+                fault = f"shots is {chosen.shots}; say shots_file, which has examples"
+                raise ConfigurationError([fault])
+            shown = read_rows(split_files(folder / chosen.shots_file), open_parquet)
+            examples = [*made_of(shown, question).values()]
 
         def asked(fields: Fields) -> Question:
-            before = self._before(chosen, examples.get(chosen.subject_of(fields), []), fields)
-            return self.question_of(fields)._replace(before=before)
+            own = question(fields)
+            before = [each for each in examples if each.subject == own.subject][: chosen.shots]
+            if len(before) < chosen.shots:
+                of = f" of {own.subject!r}" if chosen.subject else ""
+                where = f"{chosen.shots_file} has {len(before)} examples{of}"
+                raise ValueError(f"shots is {chosen.shots}, but {where}")
+            turns = (turn for each in before for turn in each.as_example(self.leads_to_answer))
+            return own._replace(before=(*turns,))
 
         rows = read_rows(split_files(folder / chosen.file, chosen.split), open_parquet)
-        subjects = made_of(rows, chosen.subject_of) if chosen.subject else {}
-        super().__init__(made_of(rows, asked), [*subjects.values()])
+        super().__init__(made_of(rows, asked))
 
     @abstractmethod
     def question_of(self, fields: Fields) -> Question:
@@ -135,44 +153,36 @@ class _Layout(ListedEvaluation[Question]):
             ValueError: A field is missing, or does not make sense.
         """
 
-    def _examples(
-        self, chosen: LayoutParameters, folder: Path, open_parquet: OpenParquet
-    ) -> Mapping[str, Sequence[Question]]:
-        """Return the examples by their subject."""
-        if not chosen.shots:
-            return {}
-        if chosen.shots_file is None:
-            fault = f"shots is {chosen.shots}; say shots_file, which has examples"
-            raise ConfigurationError([fault])
-        rows = read_rows(split_files(folder / chosen.shots_file), open_parquet)
-        by_subject: dict[str, list[Question]] = {}
-        for row, example in zip(rows, made_of(rows, self.question_of).values(), strict=True):
-            by_subject.setdefault(chosen.subject_of(row.fields), []).append(example)
-        return by_subject
-
-    def _before(
-        self, chosen: LayoutParameters, examples: Sequence[Question], fields: Fields
-    ) -> Chat:
-        """Return the turns before a row's question: the first examples of its subject."""
-        if len(examples) < chosen.shots:
-            of = f" of {chosen.subject_of(fields)!r}" if chosen.subject else ""
-            where = f"{chosen.shots_file} has {len(examples)} examples{of}"
-            raise ValueError(f"shots is {chosen.shots}, but {where}")
-        return tuple(
-            turn
-            for example in examples[: chosen.shots]
-            for turn in (
-                Turn("user", example.text, self.leads_to_answer),
-                Turn("assistant", example.shown, _BETWEEN),
-            )
-        )
-
     def chat_turns(self, index: int) -> Chat:
         """Return the examples and the question as turns."""
         return self.items[index].chat
 
+    def parts(self, table: str) -> Mapping[str, Self]:
+        """Return each subject as an evaluation of its own, by name; nothing is asked twice."""
+        subjects = dict.fromkeys(each.subject for each in self.items)
+        return {name: self._part(name, table) for name in subjects if name}
 
-class ChoicesLayout(_Layout, PerplexityComparisonEvaluation):
+    def _part(self, subject: str, table: str) -> Self:
+        part = copy(self)
+        part.whole = table
+        chosen = [n for n, each in enumerate(self.items) if each.subject == subject]
+        ListedEvaluation.__init__(part, {self.label(n): self.items[n] for n in chosen})
+        return part
+
+    def drawn(self, items: Sequence[Digest], options: EvaluationOptions) -> tuple[Digest, ...]:
+        """Return the items to observe: of each subject as many as of an evaluation of its own."""
+        of_subject: dict[str, list[Digest]] = {}
+        for item, question in zip(items, self.items, strict=True):
+            of_subject.setdefault(question.subject, []).append(item)
+        chosen = {
+            item
+            for same in of_subject.values()
+            for item in subset(same, options.length, options.seed)
+        }
+        return tuple(item for item in items if item in chosen)
+
+
+class ChoicesOfFile(QuestionEvaluation, PerplexityComparisonEvaluation):
     """Comparison of the letters' log-likelihoods behind the listed choices, or of the choices'.
 
     The delimiter before a choice does not count as its length. So `acc_norm` and `acc_bytes` divide
@@ -192,31 +202,19 @@ class ChoicesLayout(_Layout, PerplexityComparisonEvaluation):
         return asked.lettered("Answer:") if self._chosen.answers == "letters" else asked
 
     @property
-    def delimiter(self) -> str:
+    def choice_delimiter(self) -> str:  # type: ignore[override]  # a class attribute there
         """What stands before a choice: a space, but where the turn of the model begins nothing."""
         return "" if self.has_chat else " "
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return a context, the choices with their delimiter, and the index of the correct one."""
         asked = self.items[index]
-        texts = [f"{self.delimiter}{choice}" for choice in asked.choices]
+        texts = [f"{self.choice_delimiter}{choice}" for choice in asked.choices]
         return plain_text(asked.chat), texts, asked.correct
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return the delimiter, too: it decides what is recorded as a choice's length."""
-        return {**super().settings(inference, options), "delimiter": self.delimiter}
-
-    def observation_of(
-        self, sample: Sample, likelihoods: Sequence[ContinuationLikelihood]
-    ) -> Observation:
-        """Return the log-likelihood of each choice, and its length without the delimiter."""
-        observed = super().observation_of(sample, likelihoods)
-        assert isinstance(observed, ChoicesObserved)  # noqa: S101  # as comparisons give
-        measured = (
-            replace(choice, n_chars=len(text), n_bytes=len(text.encode()))
-            for choice, text in zip(observed.choices, self.items[sample.index].choices, strict=True)
-        )
-        return replace(observed, choices=tuple(measured))
+        return {**super().settings(inference, options), "delimiter": self.choice_delimiter}
 
 
 _LETTER: Final = re.compile(
@@ -228,7 +226,7 @@ _NUMBER: Final = re.compile(r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 _N_NEW: Final = {"texts": 64, "letters": 16, "numbers": 256}  # tokens that an answer may have
 
 
-class RolloutLayout(_Layout, RolloutEvaluation):
+class RolloutOfFile(QuestionEvaluation, RolloutEvaluation):
     """Rollout whose answer is a letter, the last number, or holds the words of the expected one."""
 
     leads_to_answer: ClassVar[str] = "\n"
