@@ -23,6 +23,7 @@ from projections.ratings.bradley_terry.rate import (
     rate,
     rate_points,
 )
+from projections.ratings.bradley_terry.sandwich import Sandwich
 from projections.ratings.bradley_terry.uncertainty import (
     anchored,
     freedom_of_ratings,
@@ -30,7 +31,7 @@ from projections.ratings.bradley_terry.uncertainty import (
     t_interval,
 )
 from projections.ratings.style_features import Features, require_independent, standardised
-from projections.ratings.style_fit import AdjustedLikelihood, Design, Fit, FitSpread
+from projections.ratings.style_fit import AdjustedLikelihood, Design
 
 MOST_BETWEEN: Final = 0.9
 """The share that makes a variance inflation factor of 10."""
@@ -62,18 +63,18 @@ class AdjustedFit:
         plain: The ratings of n entrants without style control.
         columns: The k features that were fitted.
         likelihood: Of strengths and betas.
-        fit: Where it is highest.
+        fit: (n + k,) where it is highest.
     """
 
     plain: PointRatings
     columns: Features
     likelihood: AdjustedLikelihood
-    fit: Fit
+    fit: Floats
 
     @property
     def rating(self) -> Floats:
         """The ratings as if all responses were alike in the features, (n,)."""
-        return self.plain.scale().rating(self.fit.parameters[: self.likelihood.units.n_entrants])
+        return self.plain.scale().rating(self.fit[: self.likelihood.units.n_entrants])
 
     @property
     def coefficients(self) -> tuple[Coefficient, ...]:
@@ -81,9 +82,9 @@ class AdjustedFit:
         n, k = self.likelihood.units.n_entrants, len(self.columns.names)
         if not k:
             return ()
-        betas, figures = self.fit.parameters[n:], np.eye(n + k)[n:]
-        covariance, freedom = self.spread.covariance(figures), self.spread.freedom(figures)
-        bounds = np.array(t_interval(betas, covariance, freedom, self.plain.parameters.level))
+        betas, figures = self.fit[n:], np.eye(n + k)[n:]
+        spread = self.sandwich.spread_of(figures)
+        bounds = np.array(t_interval(betas, *spread, self.plain.parameters.level))
         if len(self.likelihood.units.count) < FEWEST_CLUSTERS:
             bounds[:] = np.nan
         of_columns = self.columns.deviations.tolist(), self.between_entrants.tolist()
@@ -102,9 +103,9 @@ class AdjustedFit:
         return np.asarray(explained.diagonal() / gram.diagonal()[n:])
 
     @cached_property
-    def spread(self) -> FitSpread:
-        """How the fit would vary."""
-        return self.likelihood.spread(self.fit)
+    def sandwich(self) -> Sandwich:
+        """The fit as the covariance of figures needs it."""
+        return self.likelihood.sandwich(self.fit)
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ def _with_intervals(found: AdjustedFit, plain: BradleyTerryRatings) -> BradleyTe
     """Return the adjusted ratings; they have intervals where plain ones do."""
     points, rating = plain.scale().points, found.rating
     figures = np.block([points, np.zeros((len(points), len(found.columns.names)))])
-    covariance = found.spread.covariance(figures)
+    covariance = found.sandwich.spread_of(figures).covariance
     covariance[np.isnan(plain.covariance)] = np.nan  # unknown there for reasons that stay
     is_anchor = anchored(plain.entrants, plain.parameters.anchor)
     freedom = freedom_of_ratings(plain.freedom, is_anchor)

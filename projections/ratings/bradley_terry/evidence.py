@@ -6,9 +6,8 @@ went one way only, one is above the other by more than any number; where neither
 known. Battles are grouped in clusters, by prompt or each alone; clusters are independent.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -46,15 +45,22 @@ class Components:
 
 
 def components_of(n: int, source: NDArray[np.intp], target: NDArray[np.intp]) -> Components:
-    """Find the strongly connected components of n nodes, given edges from source to target."""
-    edges = _distinct(source * n + target)
-    source, target = np.divmod(edges, max(n, 1))
-    successors = np.split(target, np.searchsorted(source, np.arange(1, n)))[:n]
-    found = list(_Search(successors).components())
-    label = np.empty(n, dtype=np.intp)
-    for number, members in enumerate(reversed(found)):
-        label[members] = number
-    return Components(label, _above(len(found), label[source], label[target]))
+    """Find the strongly connected components of n nodes, given edges from source to target.
+
+    Who reaches more nodes has the lower number, and so has what is above another component.
+    """
+    reach = np.eye(n, dtype=np.bool_)
+    reach[source, target] = True
+    n_reached = 0
+    while n_reached < reach.sum():
+        n_reached, steps = reach.sum(), reach.astype(np.float32)
+        reach = steps @ steps > 0  # products of matrices are fast with floats only
+    same = reach & reach.T
+    first = np.flatnonzero(~np.tril(same, -1).any(axis=1))  # node of each component
+    first = first[np.lexsort((-first, -reach[first].sum(axis=1)))]
+    above = reach[np.ix_(first, first)]
+    np.fill_diagonal(above, val=False)
+    return Components(np.nonzero(same[:, first])[1], above)
 
 
 def one_component(n: int) -> Components:
@@ -84,64 +90,6 @@ def _first_reaches_all(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
         reached = further
         further = reached | (reached.astype(np.float32) @ steps > 0)
     return np.asarray(reached.all(axis=(1, 2)))
-
-
-class _Search:
-    """Tarjan's algorithm (1972) with its own stack, to avoid Python's recursion limit."""
-
-    def __init__(self, successors: Sequence[NDArray[np.intp]]) -> None:
-        n = len(successors)
-        self._successors = [each.tolist() for each in successors]
-        self._numbers = count()
-        self._found = [-1] * n  # in which order; n once the node's component is complete
-        self._lowest = [n] * n  # found first of those that a node is known to reach
-        self._open: list[int] = []  # found, and of no complete component
-
-    def components(self) -> Iterator[list[int]]:
-        """Yield each component after all those that it reaches."""
-        for root in range(len(self._successors)):
-            if self._found[root] < 0:
-                yield from self._components_from(root)
-
-    def _components_from(self, root: int) -> Iterator[list[int]]:
-        way = [self._enter(root)]
-        while way:
-            node, rest = way[-1]
-            following = next(rest, None)
-            if following is None:
-                way.pop()
-                if self._lowest[node] == self._found[node]:
-                    yield self._complete(node)
-                else:  # so it is not the root
-                    self._lower(way[-1][0], self._lowest[node])
-            elif self._found[following] < 0:
-                way.append(self._enter(following))
-            else:
-                self._lower(node, self._found[following])
-
-    def _enter(self, node: int) -> tuple[int, Iterator[int]]:
-        self._found[node] = self._lowest[node] = next(self._numbers)
-        self._open.append(node)
-        return node, iter(self._successors[node])
-
-    def _lower(self, node: int, found: int) -> None:
-        self._lowest[node] = min(self._lowest[node], found)
-
-    def _complete(self, node: int) -> list[int]:
-        members: list[int] = []
-        while node not in members[-1:]:
-            members.append(self._open.pop())
-            self._found[members[-1]] = len(self._found)
-        return members
-
-
-def _above(n: int, source: NDArray[np.intp], target: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which of n components is above which, from edges that lead to higher numbers."""
-    above = np.zeros((n, n), dtype=np.bool_)
-    above[source, target] = source != target
-    for number in reversed(range(n)):
-        above[number] |= above[above[number]].any(axis=0)
-    return above
 
 
 _Columns: TypeAlias = tuple[

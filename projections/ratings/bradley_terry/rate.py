@@ -4,9 +4,9 @@ Strengths are fitted within each component of entrants that scored against each 
 components there is an order, or nothing. A prior joins all entrants into one component.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,15 +191,16 @@ class BradleyTerryRatings(PointRatings):
         if len(self.components.members(component)) > 1:
             return "no finite fit"
         above = self.components.above
-        match bool(above[component].any()), bool(above[:, component].any()):
-            case True, False:
-                return "undefeated"
-            case False, True:
-                return "winless"
-            case True, True:
-                return "one-way"
-            case _:
-                return "not comparable"
+        return _BETWEEN[bool(above[component].any()), bool(above[:, component].any())]
+
+
+_BETWEEN: Final[Mapping[tuple[bool, bool], Reason]] = {
+    (True, False): "undefeated",
+    (False, True): "winless",
+    (True, True): "one-way",
+    (False, False): "not comparable",
+}
+"""Why an entrant that is alone has no rating, by whether it is above others, and others above."""
 
 
 def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRatings:
@@ -222,17 +223,13 @@ def rate_points(battles: Battles, parameters: BradleyTerryParameters) -> PointRa
     Raises:
         CannotRate: As for `rate`.
     """
-    return _fitted(battles, parameters).points
+    return _fitted(battles, parameters)[0]
 
 
-class _Fitted(NamedTuple):
-    """Ratings, and the fit of each component that has one."""
-
-    points: PointRatings
-    fits: Sequence[FittedComponent | None]
-
-
-def _fitted(battles: Battles, parameters: BradleyTerryParameters) -> _Fitted:
+def _fitted(
+    battles: Battles, parameters: BradleyTerryParameters
+) -> tuple[PointRatings, Sequence[FittedComponent | None]]:
+    """Return ratings, and the fit of each component that has one."""
     if parameters.anchor is not None and parameters.anchor not in battles.entrants:
         raise CannotRate(f"the anchor {parameters.anchor!r} has no battle", "choose one that has")
     if parameters.ties == "davidson":
@@ -247,7 +244,7 @@ def _fitted(battles: Battles, parameters: BradleyTerryParameters) -> _Fitted:
         if (fit := fits[-1]) is not None:
             rating[members], nu[number] = fit.rating, fit.nu
     points = PointRatings(parameters, battles.entrants, components, rating, support, nu)
-    return _Fitted(points, fits)
+    return points, fits
 
 
 def _components(battles: Battles, parameters: BradleyTerryParameters) -> Components:

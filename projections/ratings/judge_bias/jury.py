@@ -17,7 +17,6 @@ from projections.battles.soft_scores import sigma
 from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.bradley_terry.component import ELO, MEAN_RATING
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.models import Scores
 from projections.ratings.bradley_terry.rate import rate_points
 from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.ratings.bradley_terry.uncertainty import single_battles
@@ -129,9 +128,12 @@ class _Jury:
     def _surprise(self, log_odds: Floats) -> Floats:
         return self.units.weight * (self.units.score - sigma(log_odds))
 
+    def _variance(self, log_odds: Floats) -> Floats:
+        return self.units.weight * sigma(log_odds) * sigma(-log_odds)
+
     def _information(self, design: Design, log_odds: Floats) -> Floats:
         """Return the expected information; held strengths are made to look known."""
-        information = design.gram(self.units.weight * sigma(log_odds) * sigma(-log_odds))
+        information = design.gram(self._variance(log_odds))
         information[self.held, self.held] += information.diagonal().mean()
         return information
 
@@ -148,13 +150,10 @@ class _Jury:
 
     def _found(self, parameters: Floats, information: Floats, design: Design) -> JuryFit:
         n, log_odds = self.units.n_entrants, self._log_odds(parameters)
-        slopes = np.column_stack((design.factor, design.features))
-        known = self.units.weight * sigma(log_odds) * sigma(-log_odds)
-        scores = Scores.logistic(self._surprise(log_odds), known, slopes)
+        scores = design.scores(self._surprise(log_odds), self._variance(log_odds))
         fitted = sandwich(self.units, scores, information)
-        response = fitted.inverse[n:]
-        error = np.sqrt((response @ fitted.meat() @ response.T).diagonal())
-        margins = (critical_value(_LEVEL, fitted.freedom(response)) * error).tolist()
+        covariance, freedom = fitted.spread_of(np.eye(len(parameters))[n:])
+        margins = (critical_value(_LEVEL, freedom) * np.sqrt(covariance.diagonal())).tolist()
         values = parameters[n:].tolist()
         found = [
             Bounded(value, value - margin, value + margin)

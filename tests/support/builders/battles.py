@@ -21,7 +21,6 @@ from projections.battles.columns import Battles, without_slot_effect
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.rate import rate
-from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.tournament.designs import drawn_orders
 from tests.support.builders.events import key
 
@@ -110,14 +109,8 @@ def fitted(likelihood: Likelihood) -> Floats:
 
 def strengths_covariance(likelihood: Likelihood, fit: Floats) -> Floats:
     """Return the sandwich covariance of strengths, (n, n), of which differences are determined."""
-    found = sandwich(
-        likelihood.units,
-        likelihood.model.scores(fit, likelihood.units),
-        likelihood.information(fit),
-    )
-    n, meat = likelihood.model.n_entrants, found.meat()
-    meat[np.arange(n), np.arange(n)] += likelihood.precision
-    return (found.inverse @ meat @ found.inverse)[:n, :n]
+    figures = np.eye(likelihood.model.n_entrants, len(fit))
+    return likelihood.sandwich(fit).spread_of(figures).covariance
 
 
 N_PROMPTS: Final = 143

@@ -10,14 +10,14 @@ import pytest
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.evidence import clustered_battles
+from projections.ratings.bradley_terry.evidence import Support, clustered_battles
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry, Davidson, PairModel
 from projections.ratings.bradley_terry.uncertainty import (
     Bootstrap,
     bootstrap_strengths,
     freedom_of_differences,
-    percentile_interval,
+    percentile_uncertainty,
     percentiles,
 )
 from tests.support.builders.battles import (
@@ -107,7 +107,7 @@ def test_resamples_without_a_fit_are_beyond_both_bounds(
 
     bounds = percentiles(draws, 0.95)
 
-    assert (bounds.lower.tolist(), bounds.upper.tolist()) == ([expected[0]], [expected[1]])
+    assert tuple(float(bound[0]) for bound in bounds) == expected
 
 
 @pytest.mark.nightly
@@ -137,10 +137,11 @@ def test_few_clusters_have_wider_percentiles() -> None:
     """Of 6 clusters t is 2.571 and the spread sqrt(6 / 5) too small: 2.816 for 1.96 of normals."""
     draws = np.random.default_rng(3).normal(size=(200_000, 1))
 
-    found = percentile_interval(draws, np.array([5.0]), 0.95)
+    support, parameters = Support(np.array([6]), np.ones(1)), BradleyTerryParameters()
+    found = percentile_uncertainty(("a",), draws, np.array([[5.0]]), support, parameters)
 
-    assert found.bounds.upper[0] == pytest.approx(2.5706 * np.sqrt(6 / 5), abs=0.05)
-    assert found.bounds.lower[0] == pytest.approx(-2.5706 * np.sqrt(6 / 5), abs=0.05)
+    assert found.upper[0] == pytest.approx(2.5706 * np.sqrt(6 / 5), abs=0.05)
+    assert found.lower[0] == pytest.approx(-2.5706 * np.sqrt(6 / 5), abs=0.05)
 
 
 def test_a_difference_has_the_freedom_of_who_is_less_sure() -> None:
