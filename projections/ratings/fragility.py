@@ -21,7 +21,6 @@ from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.likelihood import Likelihood
-from projections.ratings.bradley_terry.models import Scores
 from projections.ratings.bradley_terry.rate import PointRatings, rate_points
 from projections.results.ratings import FragilityRow
 
@@ -122,13 +121,10 @@ class _Refits:
         return cls(battles, ratings.parameters, members, likelihood, fit)
 
     @cached_property
-    def _scores(self) -> Scores:
-        return self.likelihood.model.scores(self.fit, self.likelihood.units)
-
-    @cached_property
-    def _sensitivity(self) -> Floats:
-        """The derivative of each parameter by each derivative of the log-likelihood, (k, k)."""
-        return np.asarray(np.linalg.inv(self.likelihood.information(self.fit)), dtype=np.float64)
+    def _slopes_and_sensitivity(self) -> tuple[Floats, Floats]:
+        """Derivatives of battles, (n, few), and of parameters by these when added up, (k, k)."""
+        slope = self.likelihood.model.scores(self.fit, self.likelihood.units).slope
+        return slope, np.asarray(np.linalg.inv(self.likelihood.information(self.fit)))
 
     def gap(self, ahead: int, behind: int) -> float:
         """Return the gap of two strengths, 0 or more."""
@@ -136,8 +132,8 @@ class _Refits:
 
     def influences(self, ahead: int, behind: int) -> Floats:
         """Return each prompt's influence on a gap, (n_prompts,)."""
-        response = self._sensitivity[ahead] - self._sensitivity[behind]
-        units, slope = self.likelihood.units, self._scores.slope
+        units, (slope, sensitivity) = self.likelihood.units, self._slopes_and_sensitivity
+        response = sensitivity[ahead] - sensitivity[behind]
         of_battles = slope[:, 0] * (response[units.a] - response[units.b])
         of_battles += slope[:, 1:] @ response[units.n_entrants :]
         return np.asarray(np.bincount(units.unit, of_battles, minlength=len(units.count)))

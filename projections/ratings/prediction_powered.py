@@ -32,7 +32,7 @@ from projections.ratings.bradley_terry.component import scale_of
 from projections.ratings.bradley_terry.evidence import Support, one_component
 from projections.ratings.bradley_terry.likelihood import maximise
 from projections.ratings.bradley_terry.models import Slopes
-from projections.ratings.bradley_terry.rate import BradleyTerryRatings
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, PointRatings
 from projections.ratings.bradley_terry.uncertainty import student_uncertainty
 from projections.ratings.style_fit import Design
 
@@ -106,28 +106,15 @@ def rate_with_votes(battles: VotedBattles, parameters: BradleyTerryParameters) -
             " prompts",
             "leave out the options for others",
         )
-    found, n = fit(battles), len(battles.judged.entrants)
-    support = Support(battles.prompts_voted_on(), np.ones(n))
-    alone = np.zeros(n, dtype=np.intp)
-    scale = scale_of(battles.judged.entrants, alone, support, parameters)
+    found, entrants, n = fit(battles), battles.judged.entrants, len(battles.judged.entrants)
+    support, one = Support(battles.prompts_voted_on(), np.ones(n)), one_component(n)
+    scale = scale_of(entrants, one.label, support, parameters)
     rating, freedom = scale.rating(found.strengths), np.full((n, n), battles.n_prompts - 1.0)
-    spread, entrants = scale.points @ found.covariance @ scale.points.T, battles.judged.entrants
+    spread = scale.points @ found.covariance @ scale.points.T
+    points = PointRatings(parameters, entrants, one, rating, support, nu=np.zeros(1))
+    met = np.bincount(np.concatenate((battles.judged.a, battles.judged.b)), minlength=n)
     known = student_uncertainty(entrants, rating, spread, freedom, support, parameters)
-    met = np.concatenate((battles.judged.a, battles.judged.b))
-    ratings = BradleyTerryRatings(
-        parameters,
-        battles.judged.entrants,
-        one_component(n),
-        rating=rating,
-        lower=known.lower,
-        upper=known.upper,
-        covariance=known.covariance,
-        freedom=freedom,
-        support=support,
-        nu=np.zeros(1),
-        n_battles=np.bincount(met, minlength=n),
-        n_without_fit=np.zeros(1, dtype=np.intp),
-    )
+    ratings = points.with_uncertainty(known, met)
     n_voted = int(battles.has_vote.sum())
     return CorrectedRatings(ratings, battles, found.share, 1 / sqrt(n_voted - 2))
 

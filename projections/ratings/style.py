@@ -16,7 +16,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import FEWEST_CLUSTERS, Floats, known
 from projections.ratings.bradley_terry.component import precision_of
-from projections.ratings.bradley_terry.evidence import ClusteredBattles
+from projections.ratings.bradley_terry.evidence import ClusteredBattles, single_battles
 from projections.ratings.bradley_terry.rate import (
     BradleyTerryRatings,
     PointRatings,
@@ -27,7 +27,6 @@ from projections.ratings.bradley_terry.sandwich import Sandwich
 from projections.ratings.bradley_terry.uncertainty import (
     anchored,
     freedom_of_ratings,
-    single_battles,
     t_interval,
 )
 from projections.ratings.style_features import Features, require_independent, standardised

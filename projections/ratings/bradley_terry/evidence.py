@@ -8,7 +8,7 @@ known. Battles are grouped in clusters, by prompt or each alone; clusters are in
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,11 +92,6 @@ def _first_reaches_all(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(reached.all(axis=(1, 2)))
 
 
-_Columns: TypeAlias = tuple[
-    NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]
-]
-
-
 @dataclass(frozen=True)
 class ClusteredBattles:
     """Battles as arrays, each with its cluster; clusters that are alike are counted once.
@@ -104,7 +99,7 @@ class ClusteredBattles:
     Attributes:
         n_entrants: How many entrants there are.
         a: (n,) an entrant.
-        b: (n,) another, of a higher number.
+        b: (n,) another.
         score: (n,) a's score, in [0, 1].
         weight: (n,) positive.
         unit: (n,) the number of the battle's cluster.
@@ -191,39 +186,41 @@ def _distinct(numbers: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def clustered_battles(battles: Battles, kind: IntervalUnit) -> ClusteredBattles:
-    """Group battles into clusters; equal single-battle clusters are counted together."""
-    if kind == "battles":
-        return _cells(battles, np.ones(len(battles), dtype=np.bool_))
-    alone = np.bincount(battles.cluster)[battles.cluster] == 1
-    cells = _cells(battles, alone)
-    a, b, score, weight = _columns(battles, ~alone)
-    prompts, unit = np.unique(battles.cluster[~alone], return_inverse=True)
+    """Group battles into clusters; equal battles that are alone in theirs are counted together."""
+    n, n_battles = len(battles.entrants), len(battles)
+    score = np.where(battles.a < battles.b, battles.score, 1.0 - battles.score)
+    a, b = np.minimum(battles.a, battles.b), np.maximum(battles.a, battles.b)
+    is_alone = np.ones(n_battles, dtype=np.bool_)
+    if kind == "prompts":
+        is_alone = np.bincount(battles.cluster)[battles.cluster] == 1
+    alone, others = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
+    scores, at_score = np.unique(score[alone], return_inverse=True)
+    weights, at_weight = np.unique(battles.weight[alone], return_inverse=True)
+    places = (a[alone], b[alone], at_score, at_weight)
+    cell = np.ravel_multi_index(places, (n, n, len(scores), len(weights)))
+    _, first, count = np.unique(cell, return_index=True, return_counts=True)
+    prompts, unit = np.unique(battles.cluster[others], return_inverse=True)
+    chosen = np.concatenate((alone[first], others))
     return ClusteredBattles(
-        cells.n_entrants,
-        a=np.concatenate((cells.a, a)),
-        b=np.concatenate((cells.b, b)),
-        score=np.concatenate((cells.score, score)),
-        weight=np.concatenate((cells.weight, weight)),
-        unit=np.concatenate((cells.unit, len(cells.count) + unit)),
-        count=np.concatenate((cells.count, np.ones_like(prompts, dtype=np.int64))),
+        n,
+        a=a[chosen],
+        b=b[chosen],
+        score=score[chosen],
+        weight=battles.weight[chosen],
+        unit=np.concatenate((np.arange(len(first)), len(first) + unit)),
+        count=np.concatenate((count, np.ones_like(prompts))),
     )
 
 
-def _cells(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
-    """Return each distinct battle among the chosen once, as a cluster."""
-    a, b, score, weight = _columns(battles, chosen)
-    n, scores, weights = len(battles.entrants), np.unique(score), np.unique(weight)
-    shape = (n, n, len(scores), len(weights))
-    places = (a, b, np.searchsorted(scores, score), np.searchsorted(weights, weight))
-    cell, count = np.unique(np.ravel_multi_index(places, shape), return_counts=True)
-    a, b, at_score, at_weight = np.unravel_index(cell, shape)
+def single_battles(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
+    """Return some battles one by one, clustered by prompt, in the order of prompts' numbers."""
+    prompts, unit = np.unique(battles.cluster[chosen], return_inverse=True)
     return ClusteredBattles(
-        n, a, b, scores[at_score], weights[at_weight], np.arange(len(cell)), count
+        len(battles.entrants),
+        a=battles.a[chosen],
+        b=battles.b[chosen],
+        score=battles.score[chosen],
+        weight=battles.weight[chosen],
+        unit=unit,
+        count=np.ones_like(prompts),
     )
-
-
-def _columns(battles: Battles, chosen: NDArray[np.bool_]) -> _Columns:
-    """Return both entrants, the lower number first, that one's score, and the weight."""
-    a, b, score = battles.a[chosen], battles.b[chosen], battles.score[chosen]
-    score = np.where(a < b, score, 1.0 - score)
-    return np.minimum(a, b), np.maximum(a, b), score, battles.weight[chosen]

@@ -19,6 +19,7 @@ from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import Components, Support
 from projections.ratings.bradley_terry.rate import (
     BradleyTerryRatings,
+    PointRatings,
     Zero,
     rate,
 )
@@ -163,15 +164,10 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
     uncertainty = student_uncertainty(
         some.entrants, rating, covariance, freedom, support, some.parameters
     )
-    return replace(
-        some.with_uncertainty(uncertainty),
-        components=components,
-        rating=rating,
-        support=support,
-        nu=np.full(len(components), np.nan),
-        n_battles=np.sum([part.ratings.n_battles for part in parts], axis=0),
-        n_without_fit=np.zeros(len(components), dtype=np.intp),
-    )
+    nu = np.full(len(components), np.nan)
+    points = PointRatings(some.parameters, some.entrants, components, rating, support, nu)
+    n_battles = np.sum([part.ratings.n_battles for part in parts], axis=0)
+    return points.with_uncertainty(uncertainty, n_battles)
 
 
 def _product(several: Sequence[Components]) -> Components:

@@ -28,6 +28,7 @@ from projections.ratings.bradley_terry.evidence import (
     clustered_battles,
     components_of,
     one_component,
+    single_battles,
     support_of,
 )
 from projections.ratings.bradley_terry.likelihood import Likelihood
@@ -37,7 +38,7 @@ from projections.ratings.bradley_terry.models import (
     PairModel,
     require_whole_outcomes,
 )
-from projections.ratings.bradley_terry.uncertainty import Uncertainty, single_battles
+from projections.ratings.bradley_terry.uncertainty import Uncertainty
 from projections.results.ratings import BradleyTerryRow
 
 Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]
@@ -84,6 +85,29 @@ class PointRatings:
             model, fit = Davidson(len(members)), np.append(fit, np.log(nu))
         return Likelihood(model, units, precision_of(self.parameters)), fit, inside
 
+    def with_uncertainty(
+        self,
+        found: Uncertainty,
+        n_battles: NDArray[np.intp],
+        n_without_fit: NDArray[np.intp] | None = None,
+    ) -> "BradleyTerryRatings":
+        """Return the ratings with their uncertainty; the others as for `BradleyTerryRatings`."""
+        none = np.zeros(len(self.components), dtype=np.intp)
+        return BradleyTerryRatings(
+            self.parameters,
+            self.entrants,
+            self.components,
+            self.rating,
+            self.support,
+            self.nu,
+            found.lower,
+            found.upper,
+            found.covariance,
+            found.freedom,
+            n_battles,
+            none if n_without_fit is None else n_without_fit,
+        )
+
     def rated_groups(self) -> Iterator[NDArray[np.intp]]:
         """Yield the components of two entrants or more that have finite ratings."""
         for members in self.components:
@@ -116,16 +140,6 @@ class BradleyTerryRatings(PointRatings):
     freedom: Floats
     n_battles: NDArray[np.intp]
     n_without_fit: NDArray[np.intp]
-
-    def with_uncertainty(self, uncertainty: Uncertainty) -> "BradleyTerryRatings":
-        """Return the ratings with another uncertainty."""
-        return replace(
-            self,
-            lower=uncertainty.lower,
-            upper=uncertainty.upper,
-            covariance=uncertainty.covariance,
-            freedom=uncertainty.freedom,
-        )
 
     def widened(self, by: float) -> "BradleyTerryRatings":
         """Return the ratings with intervals, and errors of differences, so many times as wide."""
@@ -273,12 +287,6 @@ def _assembled(
             covariance[np.ix_(members, members)] = uncertainty.covariance
             freedom[np.ix_(members, members)] = uncertainty.freedom
             n_without_fit[number] = uncertainty.n_without_fit
-    return BradleyTerryRatings(
-        **vars(points),
-        lower=lower,
-        upper=upper,
-        covariance=covariance,
-        freedom=freedom,
-        n_battles=np.bincount(np.concatenate((battles.a, battles.b)), minlength=n),
-        n_without_fit=n_without_fit,
-    )
+    found = Uncertainty(lower, upper, covariance, freedom)
+    n_battles = np.bincount(np.concatenate((battles.a, battles.b)), minlength=n)
+    return points.with_uncertainty(found, n_battles, n_without_fit)

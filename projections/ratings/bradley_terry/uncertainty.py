@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battles
 from projections.intervals import ROUNDING, Floats
-from projections.ratings.bradley_terry.evidence import ClusteredBattles, Support
+from projections.ratings.bradley_terry.evidence import Support
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.student import critical_value
 
@@ -166,23 +165,6 @@ def percentiles(draws: Floats, level: float | Floats) -> tuple[Floats, Floats]:
     return (
         np.take_along_axis(lower, below, axis=0)[0],
         np.take_along_axis(upper, len(draws) - 1 - below, axis=0)[0],
-    )
-
-
-def single_battles(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
-    """Return some battles one by one, clustered by prompt.
-
-    Clusters are numbered in the order of the prompts' numbers.
-    """
-    prompts, unit = np.unique(battles.cluster[chosen], return_inverse=True)
-    return ClusteredBattles(
-        len(battles.entrants),
-        a=battles.a[chosen],
-        b=battles.b[chosen],
-        score=battles.score[chosen],
-        weight=battles.weight[chosen],
-        unit=unit,
-        count=np.ones_like(prompts, dtype=np.int64),
     )
 
 

@@ -16,10 +16,9 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.soft_scores import sigma
 from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.bradley_terry.component import ELO, MEAN_RATING
-from projections.ratings.bradley_terry.evidence import ClusteredBattles
+from projections.ratings.bradley_terry.evidence import ClusteredBattles, single_battles
 from projections.ratings.bradley_terry.rate import rate_points
 from projections.ratings.bradley_terry.sandwich import sandwich
-from projections.ratings.bradley_terry.uncertainty import single_battles
 from projections.ratings.judge_bias.figures import Bounded
 from projections.ratings.judge_bias.pairs import JudgedPairs
 from projections.ratings.style_fit import Design

@@ -20,7 +20,7 @@ from projections.intervals import (
     wilson,
 )
 from projections.ratings.bradley_terry.component import ELO
-from projections.ratings.judge_bias.figures import Bounded, Kind, figure, missing
+from projections.ratings.judge_bias.figures import Bounded, figure, missing
 from projections.ratings.judge_bias.pairs import JudgedPairs, Places, judged_pairs
 from projections.ratings.judge_bias.several_judges import Families, family_of, jury_figures
 from projections.ratings.judge_bias.transitivity import transitivity
@@ -32,7 +32,7 @@ from projections.tournament.settlement import Settlement, by_dimension, settle, 
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import Said
 
-_STYLES: Final[tuple[Kind, ...]] = ("length", "headers", "lists", "bold")
+_STYLES: Final = ("length", "headers", "lists", "bold")
 _TWICE: Final = 1 / 3  # what length is where a is twice as long: (2 - 1) / (2 + 1)
 _ALWAYS_ALIKE: Final = "the same in all pairs of responses"
 _CONFOUNDED: Final = (
@@ -136,7 +136,7 @@ def _styles(pairs: JudgedPairs) -> Iterator[BiasRow]:
             yield _effect(feature, effects[feature], 2 * len(pairs))
 
 
-def _effect(feature: Kind, found: Coefficient, n: int) -> BiasRow:
+def _effect(feature: str, found: Coefficient, n: int) -> BiasRow:
     points = ELO * (_TWICE / found.deviation if feature == "length" else 1.0)
     slopes = (found.beta, found.lower, found.upper)
     return figure(feature, Bounded(*(None if x is None else points * x for x in slopes)), n)
