@@ -6,7 +6,7 @@ Huang et al. 2025, arXiv 2508.11847). Prompts are taken in order of their influe
 should turn the gap; a fit without them, and one without all but the last, show that they do.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -56,9 +56,10 @@ def _within(
     dimension: str, battles: Battles, ratings: PointRatings, members: NDArray[np.intp]
 ) -> Iterator[FragilityRow]:
     """Yield the fragility of each gap of a component, (n,) entrants."""
-    inside = np.isin(battles.a, members) & np.isin(battles.b, members)
-    prompts = np.unique(battles.cluster[inside])
-    refits = _Refits.of(battles.take(inside), ratings, members)
+    likelihood, fit, inside = ratings.fitted(battles, members)
+    refits = _Refits(battles.take(inside), ratings.parameters, members, likelihood, fit)
+    prompts = [battles.prompt_of(prompt) for prompt in np.unique(battles.cluster[inside])]
+    names = [None if prompt is None else str(prompt) for prompt in prompts]
     best_first = np.argsort(-ratings.rating[members], kind="stable").tolist()
     for ahead, behind in pairwise(best_first):
         turned = _decisive(refits, ahead, behind)
@@ -69,14 +70,8 @@ def _within(
             gap=refits.gap(ahead, behind) * ELO,
             n_decisive=None if turned is None else len(turned),
             n_prompts=len(prompts),
-            decisive=None
-            if turned is None
-            else tuple(_name(battles.prompt_of(prompt)) for prompt in prompts[turned]),
+            decisive=None if turned is None else tuple(names[prompt] for prompt in turned),
         )
-
-
-def _name(prompt: Hashable | None) -> str | None:
-    return None if prompt is None else str(prompt)
 
 
 def _decisive(refits: "_Refits", ahead: int, behind: int) -> NDArray[np.intp] | None:
@@ -114,11 +109,6 @@ class _Refits:
     members: NDArray[np.intp]
     likelihood: Likelihood
     fit: Floats
-
-    @classmethod
-    def of(cls, battles: Battles, ratings: PointRatings, members: NDArray[np.intp]) -> "_Refits":
-        likelihood, fit, _ = ratings.fitted(battles, members)
-        return cls(battles, ratings.parameters, members, likelihood, fit)
 
     @cached_property
     def _slopes_and_sensitivity(self) -> tuple[Floats, Floats]:

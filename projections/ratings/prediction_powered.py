@@ -68,12 +68,10 @@ def fit(battles: VotedBattles) -> PredictionPowered:
     equation = _Equation.of(battles)
     share = 0.5
     for _ in range(_ROUNDS):
-        strengths = equation.solved(share)
-        moved = equation.influences(strengths, share)
-        share = moved.best_share()
+        share = equation.influences(equation.solved(share), share).best_share()
     strengths = equation.solved(share)
-    moved = equation.influences(strengths, share)
-    return PredictionPowered(strengths, moved.covariance(share), share)
+    covariance = equation.influences(strengths, share).covariance(share)
+    return PredictionPowered(strengths, covariance, share)
 
 
 class CorrectedRatings(NamedTuple):

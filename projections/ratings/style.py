@@ -16,7 +16,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import FEWEST_CLUSTERS, Floats, known
 from projections.ratings.bradley_terry.component import precision_of
-from projections.ratings.bradley_terry.evidence import ClusteredBattles, single_battles
+from projections.ratings.bradley_terry.evidence import single_battles
 from projections.ratings.bradley_terry.rate import (
     BradleyTerryRatings,
     PointRatings,
@@ -177,29 +177,23 @@ def _require_sandwich(parameters: BradleyTerryParameters) -> None:
 
 
 def _fitted(battles: Battles, features: Mapping[str, Floats], plain: PointRatings) -> AdjustedFit:
-    comparable = plain.components.label[battles.a] == plain.components.label[battles.b]
+    label, parameters = plain.components.label, plain.parameters
+    comparable = label[battles.a] == label[battles.b]
     if not comparable.any():
         raise CannotRate("no two entrants can be compared", "add battles, or set a prior")
-    if plain.parameters.unit == "battles":
+    if parameters.unit == "battles":
         battles = replace(battles, cluster=np.arange(len(battles)), prompts=())
-    units = single_battles(battles, comparable)
+    units, precision = single_battles(battles, comparable), precision_of(parameters)
     columns = standardised(features, comparable, battles.weight)
-    likelihood = _likelihood(units, columns, plain)
+    first_of_components = np.unique(label, return_index=True)[1]
+    likelihood = AdjustedLikelihood(
+        Design(units.n_entrants, units.a, units.b, columns.values),
+        units,
+        penalty=np.repeat((precision, _RIDGE), (units.n_entrants, len(columns.names))),
+        held=first_of_components[:0] if precision else first_of_components,
+    )
     require_independent(columns.names, likelihood.design, units.weight)
     return AdjustedFit(plain, columns, likelihood, likelihood.fit())
-
-
-def _likelihood(
-    units: ClusteredBattles, columns: Features, plain: PointRatings
-) -> AdjustedLikelihood:
-    n, precision = units.n_entrants, precision_of(plain.parameters)
-    _, first_of_components = np.unique(plain.components.label, return_index=True)
-    return AdjustedLikelihood(
-        Design(n, units.a, units.b, columns.values),
-        units,
-        penalty=np.repeat((precision, _RIDGE), (n, len(columns.names))),
-        held=np.empty(0, dtype=np.intp) if precision else first_of_components,
-    )
 
 
 def _with_intervals(found: AdjustedFit, plain: BradleyTerryRatings) -> BradleyTerryRatings:

@@ -58,7 +58,9 @@ class Design:
         times the weight.
         """
         factor = np.broadcast_to(self.factor, len(self.a))
-        return Scores.logistic(surprise, variance, np.column_stack((factor, self.features)))
+        rows = np.column_stack((factor, self.features))
+        products = rows[:, :, None] * rows[:, None, :]
+        return Scores(surprise[:, None] * rows, variance[:, None, None] * products)
 
     def _net(self, values: Floats) -> Floats:
         n, values = self.n_entrants, self.factor * values

@@ -58,18 +58,6 @@ class Scores(NamedTuple):
     slope: Floats
     information: Floats
 
-    @classmethod
-    def logistic(cls, surprise: Floats, variance: Floats, rows: Floats) -> "Scores":
-        """Return those of a logistic model.
-
-        Args:
-            surprise: (n,) score minus the expected one, times the weight.
-            variance: (n,) of the score, times the weight.
-            rows: (n, few) derivatives of the log odds.
-        """
-        products = rows[:, :, None] * rows[:, None, :]
-        return cls(surprise[:, None] * rows, variance[:, None, None] * products)
-
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "Scores":
         """Select battles."""
         return Scores(self.slope[chosen], self.information[chosen])

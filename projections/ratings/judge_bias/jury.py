@@ -7,10 +7,9 @@ entrants of its own family, a bonus in log odds that they have before that judge
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.soft_scores import sigma
@@ -20,11 +19,9 @@ from projections.ratings.bradley_terry.evidence import ClusteredBattles, single_
 from projections.ratings.bradley_terry.rate import rate_points
 from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.ratings.judge_bias.figures import Bounded
-from projections.ratings.judge_bias.pairs import JudgedPairs
+from projections.ratings.judge_bias.pairs import JudgedPairs, Places
 from projections.ratings.style_fit import Design
 from projections.student import critical_value
-
-Places: TypeAlias = NDArray[np.intp]
 
 _LEVEL: Final = 0.95
 _EXACT: Final = 1e-6  # of log odds: what is missing after the last step is about its square
@@ -96,7 +93,8 @@ class _Jury:
             information = self._information(design, log_odds)
             if not _is_determined(information):
                 return None
-            step = _solved(information, design.transposed(self._surprise(log_odds)))
+            gradient = design.transposed(self._surprise(log_odds))
+            step = np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
             if np.abs(design.log_odds(step)).max() < _EXACT:
                 return self._found(parameters, information, design)
             parameters = self._further(parameters, step)
@@ -160,10 +158,6 @@ class _Jury:
         ]
         others = self.n_judges - 1
         return JuryFit((Bounded(1.0, None, None), *found[:others]), tuple(found[others:]))
-
-
-def _solved(information: Floats, gradient: Floats) -> Floats:
-    return np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
 
 
 def _is_determined(information: Floats) -> bool:

@@ -267,13 +267,12 @@ def test_flips_are_counted_of_all_and_of_each_two_entrants() -> None:
     """A tie in one order and a winner in the other is a flip, too."""
     pairs = said([1, 1, 0.5, 0.5], [0, 1, 1, 0.5], [1, 2, 3, 4])
 
-    of_all, opposite, beside, of_two = flips(pairs)
+    (whole, of_all), (_, opposite), (_, beside), (two, of_two) = flips(pairs)
 
-    assert (of_all.of, of_two.of) == ("all pairs", "ann and bob")
-    assert of_all.share == of_two.share
-    assert (opposite.of, opposite.share.value) == ("opposite winners", 0.25)
-    assert (beside.of, beside.share.value) == ("a tie beside a win", 0.25)
-    assert (of_all.share.value, of_all.share.n) == (0.5, 4)
+    assert (whole, two) == ("all pairs", "ann and bob")
+    assert of_all == of_two
+    assert (opposite.value, beside.value) == (0.25, 0.25)
+    assert (of_all.value, of_all.n) == (0.5, 4)
 
 
 @pytest.mark.parametrize("says_a", [0.0, 0.3])
@@ -318,7 +317,7 @@ def test_without_a_pair_nobody_contradicts_itself() -> None:
     """There is no share of nothing."""
     found = flips(said([], [], []))
 
-    assert [each.share.value for each in found] == [None] * 3
+    assert [share.value for _, share in found] == [None] * 3
 
 
 def test_verdicts_that_change_when_asked_again_are_told_beside_flips() -> None:
