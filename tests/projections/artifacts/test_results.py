@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.imports import BattlesImported, ImportedBattle
+from ledger.events.imports import ImportedBattle
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
@@ -14,10 +14,10 @@ from projections.artifacts.ratings import pairwise_winrates
 from projections.artifacts.results import results_of
 from projections.battles.imported import battles_of_set
 from projections.ratings.bradley_terry.rate import rate
+from tests.support.builders.battles import of_file
 from tests.support.builders.events import (
     entrant,
     judge,
-    key,
     known,
     opened,
     prompt,
@@ -116,10 +116,7 @@ def test_the_exported_battles_give_the_same_ratings_again() -> None:
         )
         for row in rows
     ]
-    event = BattlesImported.of(
-        read, file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
-    )
-    again = rate(battles_of_set([event]).rated(soft=True), BradleyTerryParameters())
+    again = rate(battles_of_set([of_file(read)]).rated(soft=True), BradleyTerryParameters())
 
     [board] = run.boards
     for name in ("rating", "lower", "upper", "covariance"):

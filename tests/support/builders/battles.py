@@ -14,7 +14,13 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ledger.events.imports import BattlesImported, CodedColumn, encode_cells
+from ledger.events.imports import (
+    BattlesImported,
+    CodedColumn,
+    ImportedBattle,
+    VoteSample,
+    encode_cells,
+)
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import digest_of
 from projections.battles.columns import Battles, without_slot_effect
@@ -78,6 +84,14 @@ def imported_battles(
         weights=CodedColumn((1.0,)),
     )
     return replace(event, **fields)
+
+
+def of_file(battles: Sequence[ImportedBattle], drawn: VoteSample | None = None) -> BattlesImported:
+    """Return battles of a file, or a vote on a pair that was drawn."""
+    mapping = ("plain", 1) if drawn is None else ("annotation", 1)
+    return BattlesImported.of(
+        battles, file_digest=key("file"), mapping=mapping, chunk=1, n_skipped=0, drawn=drawn
+    )
 
 
 Pair = tuple[str, str]

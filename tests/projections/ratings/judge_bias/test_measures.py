@@ -255,14 +255,6 @@ def test_on_five_prompts_there_is_no_interval(forward: list[float]) -> None:
     assert (found.low, found.high) == (None, None)
 
 
-def test_a_single_prompt_has_no_interval() -> None:
-    """Nothing is known of how prompts differ; and nothing at all of no pair."""
-    found = slot_preference(said([1.0, 1.0], [0.0, 1.0], [1, 1]))
-
-    assert (found.value, found.low, found.high) == (0.5, None, None)
-    assert slot_preference(said([], [], [])).value is None
-
-
 def test_flips_are_counted_of_all_and_of_each_two_entrants() -> None:
     """A tie in one order and a winner in the other is a flip, too."""
     pairs = said([1, 1, 0.5, 0.5], [0, 1, 1, 0.5], [1, 2, 3, 4])
@@ -302,21 +294,12 @@ def test_a_planted_preference_for_length_is_found() -> None:
     assert held >= 7
 
 
-def test_a_style_that_never_differs_is_left_out() -> None:
-    """The others' effects are estimated all the same."""
-    pairs = judged(np.random.default_rng(2), [Juror()], n_prompts=20)
-    plain = dataclasses.replace(pairs, style={"headers": np.zeros(len(pairs)), **pairs.style})
-
-    found = style_effects(plain)
-
-    assert found.columns.left_out == ("headers",)
-    assert [each.feature for each in found.coefficients] == [SLOT, "length"]
-
-
 def test_without_a_pair_nobody_contradicts_itself() -> None:
-    """There is no share of nothing."""
-    found = flips(said([], [], []))
+    """There is no share of nothing, nor a preference."""
+    nothing = said([], [], [])
+    found = flips(nothing)
 
+    assert slot_preference(nothing).value is None
     assert [share.value for _, share in found] == [None] * 3
 
 
