@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
 from projections.ratings.elo.influence import n_remembered
-from projections.ratings.elo.season import MOST_BYTES, Numbers, numbered, play_all
+from projections.ratings.elo.season import Numbers, numbered, play_all
 
 _SHARE: Final = 50  # NumPy draws 1 / 50 and less of more than 10,000 in another way
 MOST_RESAMPLED: Final = 100_000
@@ -54,7 +54,6 @@ def rate(
     parameters: EloParameters,
     ks: Sequence[float],
     *,
-    most_bytes: int = MOST_BYTES,
     most_replayed: int = MOST_RESAMPLED,
 ) -> Mapping[float, EloRatings]:
     """Compute Elo ratings under each K, over all permutations.
@@ -66,7 +65,6 @@ def rate(
         battles: The battles.
         parameters: Initial rating, number of permutations, seed.
         ks: The K factors.
-        most_bytes: Of the orders that are held at once.
         most_replayed: The number of battles above which not all are played.
 
     Returns:
@@ -85,7 +83,7 @@ def rate(
             if is_replayed
             else _ends(numbers, length, parameters)
         )
-        gained = play_all(battles, orders, length, ks=some, most_bytes=most_bytes)
+        gained = play_all(battles, orders, length, ks=some)
         points = parameters.initial_rating + gained
         for n, k in enumerate(some):
             traces = np.ascontiguousarray(points[:, :, n])

@@ -13,7 +13,7 @@ from projections.battles.columns import Battles
 from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.elo.influence import variances
 from projections.ratings.elo.rate import MOST_RESAMPLED, EloRatings
-from projections.ratings.elo.season import MOST_BYTES, Numbers, numbered, play_all
+from projections.ratings.elo.season import Numbers, numbered, play_all
 from projections.student import portable_critical_value
 
 BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right to 4 %
@@ -100,7 +100,6 @@ def bootstrap(
     *,
     k: float,
     n_prompts: int | None = None,
-    most_bytes: int = MOST_BYTES,
 ) -> EloBootstrap | None:
     """Bootstrap the ratings by resampling prompts, with m seasons for each resample.
 
@@ -117,7 +116,6 @@ def bootstrap(
         n_prompts: How many were judged; those without a battle here, since all of their pairs tied
             and ties are dropped, are drawn too: another bank would have more of them, or fewer.
             None: those with a battle.
-        most_bytes: Of the orders that are held at once.
 
     Returns:
         None where nothing can vary: with fewer than two prompts or resamples.
@@ -125,7 +123,7 @@ def bootstrap(
     n_judged = _n_judged(battles, parameters, n_prompts)
     if n_judged is None:
         return None
-    seasons = _seasons(battles, n_judged, parameters, k=k, most_bytes=most_bytes)
+    seasons = _seasons(battles, n_judged, parameters, k)
     over_resamples = seasons.mean(axis=1).var(axis=0, ddof=1)
     of_orders = seasons.var(axis=1, ddof=1).mean(axis=0) / _N_SEASONS
     variance = n_judged / (n_judged - 1) * (over_resamples - of_orders)
@@ -144,9 +142,7 @@ def _error(variance: Floats) -> Floats:
     return np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
 
 
-def _seasons(
-    battles: Battles, n_prompts: int, parameters: EloParameters, *, k: float, most_bytes: int
-) -> Floats:
+def _seasons(battles: Battles, n_prompts: int, parameters: EloParameters, k: float) -> Floats:
     """Return ratings, (n_resamples, m, n_entrants).
 
     A season goes round its order one and a half times, and its rating is a weighted mean over the
@@ -164,7 +160,7 @@ def _seasons(
                 yield np.resize(rng.permutation(drawn), len(drawn) + half if len(drawn) else 0)
 
     last, n_steps = _about_the_end(half), len(battles) + half
-    ratings = play_all(battles, orders(), n_steps, ks=(k,), last=last, most_bytes=most_bytes)
+    ratings = play_all(battles, orders(), n_steps, ks=(k,), last=last)
     return ratings.reshape(parameters.bootstraps, _N_SEASONS, -1)
 
 
