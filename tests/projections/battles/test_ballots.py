@@ -161,11 +161,3 @@ def test_battles_of_a_file_name_no_texts_and_are_on_every_dimension() -> None:
     found = current_votes(tournament, "votes", [event])
 
     assert found == ({"factuality": [event], "utility": [event]}, 0)
-
-
-def test_a_vote_is_on_one_pair() -> None:
-    """Each is recorded on its own."""
-    battles = [*vote("one", "tie", 1).battles()] * 2
-
-    with pytest.raises(ValueError, match="a vote is on one pair; these are 2"):
-        vote("one", "tie", 1).holding(battles)

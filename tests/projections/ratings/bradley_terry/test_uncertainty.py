@@ -1,14 +1,11 @@
-"""Covariances and resamples: whether intervals hold the truth as often as they say.
-
-That is quick here, and told with a margin; `tests.benchmarks.ratings.coverage` measures it.
-"""
+"""Covariances and resamples; `tests.benchmarks.ratings` measures how often intervals are right."""
 
 from math import inf, nan
 
 import numpy as np
 import pytest
 
-from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit
+from ledger.events.ratings import BradleyTerryParameters, IntervalUnit
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import Support, clustered_battles
 from projections.ratings.bradley_terry.likelihood import Likelihood
@@ -20,15 +17,7 @@ from projections.ratings.bradley_terry.uncertainty import (
     percentile_uncertainty,
     percentiles,
 )
-from tests.support.builders.battles import (
-    bradley_terry,
-    coverage,
-    fitted,
-    in_columns,
-    strengths_covariance,
-    tournaments,
-    truth,
-)
+from tests.support.builders.battles import fitted, in_columns, strengths_covariance
 
 SCORES = [1.0] * 30 + [0.0] * 20 + [0.5] * 10
 PAIRS = [("a", "b"), ("b", "c"), ("c", "a")]
@@ -108,29 +97,6 @@ def test_resamples_without_a_fit_are_beyond_both_bounds(
     bounds = percentiles(draws, 0.95)
 
     assert tuple(float(bound[0]) for bound in bounds) == expected
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("interval", ["sandwich", "bayesian", "multinomial"])
-def test_intervals_over_prompts_hold_the_truth_as_often_as_they_say(
-    interval: IntervalKind,
-) -> None:
-    """95 % of them, to what 150 tournaments can tell."""
-    parameters = BradleyTerryParameters(interval=interval, resamples=200)
-
-    found = coverage(bradley_terry(tournaments(150), parameters), truth())
-
-    assert 0.92 <= found.share <= 0.98
-
-
-@pytest.mark.nightly
-def test_intervals_over_battles_hold_it_too_rarely() -> None:
-    """Battles of one prompt share its answers; who takes them for independent is too sure."""
-    drawn = tournaments(200, own=2.0)
-
-    found = coverage(bradley_terry(drawn, BradleyTerryParameters(unit="battles")), truth(own=2.0))
-
-    assert found.share < 0.93
 
 
 def test_few_clusters_have_wider_percentiles() -> None:
