@@ -78,7 +78,7 @@ def holds_ratings(path: str) -> bool:
 
 def files_of(results: Results) -> dict[str, bytes]:
     """Return every published file of a run, by its path relative to the run's folder."""
-    lines = {path: b"".join(pieces) for path, pieces in line_files(results.pairs).items()}
+    lines = {path: b"".join(each) for path, each in line_files(results.pairs).items()}
     files = rating_files(results) | lines
     return dict(sorted(files.items(), key=_place))
 

@@ -86,7 +86,7 @@ class Pilot:
             old.entrants, old.rating, covariance, freedom, old.support, old.parameters
         )
         n_battles = np.rint(meets.sum(axis=(0, 2)) * more).astype(np.intp)
-        return replace(old.with_uncertainty(uncertainty), n_battles=n_battles)
+        return old.with_uncertainty(uncertainty, n_battles)
 
     def counterbalanced(self) -> "Pilot | None":
         """Return the same where most pairs are asked in one order; None: that is not known.

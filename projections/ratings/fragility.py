@@ -6,7 +6,7 @@ Huang et al. 2025, arXiv 2508.11847). Prompts are taken in order of their influe
 should turn the gap; a fit without them, and one without all but the last, show that they do.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -21,7 +21,6 @@ from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.likelihood import Likelihood
-from projections.ratings.bradley_terry.models import Scores
 from projections.ratings.bradley_terry.rate import PointRatings, rate_points
 from projections.results.ratings import FragilityRow
 
@@ -57,9 +56,10 @@ def _within(
     dimension: str, battles: Battles, ratings: PointRatings, members: NDArray[np.intp]
 ) -> Iterator[FragilityRow]:
     """Yield the fragility of each gap of a component, (n,) entrants."""
-    inside = np.isin(battles.a, members) & np.isin(battles.b, members)
-    prompts = np.unique(battles.cluster[inside])
-    refits = _Refits.of(battles.take(inside), ratings, members)
+    likelihood, fit, inside = ratings.fitted(battles, members)
+    refits = _Refits(battles.take(inside), ratings.parameters, members, likelihood, fit)
+    prompts = [battles.prompt_of(prompt) for prompt in np.unique(battles.cluster[inside])]
+    names = [None if prompt is None else str(prompt) for prompt in prompts]
     best_first = np.argsort(-ratings.rating[members], kind="stable").tolist()
     for ahead, behind in pairwise(best_first):
         turned = _decisive(refits, ahead, behind)
@@ -70,14 +70,8 @@ def _within(
             gap=refits.gap(ahead, behind) * ELO,
             n_decisive=None if turned is None else len(turned),
             n_prompts=len(prompts),
-            decisive=None
-            if turned is None
-            else tuple(_name(battles.prompt_of(prompt)) for prompt in prompts[turned]),
+            decisive=None if turned is None else tuple(names[prompt] for prompt in turned),
         )
-
-
-def _name(prompt: Hashable | None) -> str | None:
-    return None if prompt is None else str(prompt)
 
 
 def _decisive(refits: "_Refits", ahead: int, behind: int) -> NDArray[np.intp] | None:
@@ -116,19 +110,11 @@ class _Refits:
     likelihood: Likelihood
     fit: Floats
 
-    @classmethod
-    def of(cls, battles: Battles, ratings: PointRatings, members: NDArray[np.intp]) -> "_Refits":
-        likelihood, fit, _ = ratings.fitted(battles, members)
-        return cls(battles, ratings.parameters, members, likelihood, fit)
-
     @cached_property
-    def _scores(self) -> Scores:
-        return self.likelihood.model.scores(self.fit, self.likelihood.units)
-
-    @cached_property
-    def _sensitivity(self) -> Floats:
-        """The derivative of each parameter by each derivative of the log-likelihood, (k, k)."""
-        return np.asarray(np.linalg.inv(self.likelihood.information(self.fit)), dtype=np.float64)
+    def _slopes_and_sensitivity(self) -> tuple[Floats, Floats]:
+        """Derivatives of battles, (n, few), and of parameters by these when added up, (k, k)."""
+        slope = self.likelihood.model.scores(self.fit, self.likelihood.units).slope
+        return slope, np.asarray(np.linalg.inv(self.likelihood.information(self.fit)))
 
     def gap(self, ahead: int, behind: int) -> float:
         """Return the gap of two strengths, 0 or more."""
@@ -136,8 +122,8 @@ class _Refits:
 
     def influences(self, ahead: int, behind: int) -> Floats:
         """Return each prompt's influence on a gap, (n_prompts,)."""
-        response = self._sensitivity[ahead] - self._sensitivity[behind]
-        units, slope = self.likelihood.units, self._scores.slope
+        units, (slope, sensitivity) = self.likelihood.units, self._slopes_and_sensitivity
+        response = sensitivity[ahead] - sensitivity[behind]
         of_battles = slope[:, 0] * (response[units.a] - response[units.b])
         of_battles += slope[:, 1:] @ response[units.n_entrants :]
         return np.asarray(np.bincount(units.unit, of_battles, minlength=len(units.count)))

@@ -16,6 +16,7 @@ PPI++: arXiv 2311.01453). The battles voted on must be a random sample of all.
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import sqrt
 from typing import Final, NamedTuple
 
@@ -24,19 +25,20 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
+from projections.battles.soft_scores import sigma
 from projections.battles.voted import VotedBattles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import scale_of
 from projections.ratings.bradley_terry.evidence import Support, one_component
 from projections.ratings.bradley_terry.likelihood import maximise
 from projections.ratings.bradley_terry.models import Slopes
-from projections.ratings.bradley_terry.rate import BradleyTerryRatings
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, PointRatings
 from projections.ratings.bradley_terry.uncertainty import student_uncertainty
+from projections.ratings.style_fit import Design
 
 FEWEST_PROMPTS: Final = 10  # with a vote: with fewer no interval would hold
 BUDGET: Final = 1 / 3  # of what asking the strong judge of a cascade on all prompts costs
 LEAST_GAIN: Final = 0.15  # of the standard error, for a cascade to be worth it
-_CLOSE: Final = 1e-6  # of a strength
 _ROUNDS: Final = 3  # the share of the judge hardly changes after the first
 
 
@@ -66,12 +68,10 @@ def fit(battles: VotedBattles) -> PredictionPowered:
     equation = _Equation.of(battles)
     share = 0.5
     for _ in range(_ROUNDS):
-        strengths = equation.solved(share)
-        moved = equation.influences(strengths, share)
-        share = moved.best_share()
+        share = equation.influences(equation.solved(share), share).best_share()
     strengths = equation.solved(share)
-    moved = equation.influences(strengths, share)
-    return PredictionPowered(strengths, moved.covariance(share), share)
+    covariance = equation.influences(strengths, share).covariance(share)
+    return PredictionPowered(strengths, covariance, share)
 
 
 class CorrectedRatings(NamedTuple):
@@ -104,28 +104,15 @@ def rate_with_votes(battles: VotedBattles, parameters: BradleyTerryParameters) -
             " prompts",
             "leave out the options for others",
         )
-    found, n = fit(battles), len(battles.judged.entrants)
-    support = Support(battles.prompts_voted_on(), np.ones(n))
-    alone = np.zeros(n, dtype=np.intp)
-    scale = scale_of(battles.judged.entrants, alone, support, parameters)
+    found, entrants, n = fit(battles), battles.judged.entrants, len(battles.judged.entrants)
+    support, one = Support(battles.prompts_voted_on(), np.ones(n)), one_component(n)
+    scale = scale_of(entrants, one.label, support, parameters)
     rating, freedom = scale.rating(found.strengths), np.full((n, n), battles.n_prompts - 1.0)
-    spread, entrants = scale.points @ found.covariance @ scale.points.T, battles.judged.entrants
+    spread = scale.points @ found.covariance @ scale.points.T
+    points = PointRatings(parameters, entrants, one, rating, support, nu=np.zeros(1))
+    met = np.bincount(np.concatenate((battles.judged.a, battles.judged.b)), minlength=n)
     known = student_uncertainty(entrants, rating, spread, freedom, support, parameters)
-    met = np.concatenate((battles.judged.a, battles.judged.b))
-    ratings = BradleyTerryRatings(
-        parameters,
-        battles.judged.entrants,
-        one_component(n),
-        rating=rating,
-        lower=known.lower,
-        upper=known.upper,
-        covariance=known.covariance,
-        freedom=freedom,
-        support=support,
-        nu=np.zeros(1),
-        n_battles=np.bincount(met, minlength=n),
-        n_without_fit=np.zeros(1, dtype=np.intp),
-    )
+    ratings = points.with_uncertainty(known, met)
     n_voted = int(battles.has_vote.sum())
     return CorrectedRatings(ratings, battles, found.share, 1 / sqrt(n_voted - 2))
 
@@ -226,19 +213,19 @@ class _Equation:
         Raises:
             CannotRate: The strengths are not finite.
         """
-        n = len(self.battles.entrants)
-        start, fitted = np.zeros((1, n)), np.empty((0, n))
+        found = np.full((1, len(self.battles.entrants)), np.nan)
         with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):  # then it diverges
             found = maximise(
-                lambda at: self._slopes(at[0], share), start, n_strengths=n, tolerance=_CLOSE
+                lambda at: self._slopes(at[0], share),
+                np.zeros_like(found),
+                lambda step: np.ptp(step, axis=1),
             )
-            fitted = found.parameters[found.converged]
-        if not len(fitted):
+        if np.isnan(found).any():
             raise CannotRate(
                 "the votes and verdicts together give no finite strengths",
                 "collect votes on more battles, of every entrant",
             )
-        return np.asarray(fitted[0])
+        return np.asarray(found[0])
 
     def influences(self, strengths: Floats, share: float) -> _Influences:
         """Return what each prompt moves.
@@ -259,7 +246,7 @@ class _Equation:
 
     def _slopes(self, strengths: Floats, share: float) -> Slopes:
         chance = self._chance(strengths)
-        gradient = self._by_entrant(
+        gradient = self._design.transposed(
             share * self.weight * (self.battles.score - chance)
             + self.weight_voted * (self.human - share * self.battles.score - (1 - share) * chance)
         )
@@ -267,22 +254,17 @@ class _Equation:
         information[0, 0] *= 2  # holds the first strength where it is
         return Slopes(gradient[None, :], information[None, :, :])
 
+    @cached_property
+    def _design(self) -> Design:
+        battles, no_features = self.battles, np.empty((len(self.battles), 0))
+        return Design(len(battles.entrants), battles.a, battles.b, no_features)
+
     def _information(self, chance: Floats, share: float) -> Floats:
-        n, a, b = len(self.battles.entrants), self.battles.a, self.battles.b
         weight = share * self.weight + (1 - share) * self.weight_voted
-        met = np.bincount(a * n + b, weight * chance * (1 - chance), minlength=n * n).reshape(n, n)
-        information = -(met + met.T)
-        information[np.arange(n), np.arange(n)] -= information.sum(axis=1)
-        return np.asarray(information)
+        return self._design.gram(weight * chance * (1 - chance))
 
     def _chance(self, strengths: Floats) -> Floats:
-        gap = strengths[self.battles.b] - strengths[self.battles.a]
-        return np.asarray(1.0 / (1.0 + np.exp(gap)))
-
-    def _by_entrant(self, residual: Floats) -> Floats:
-        n = len(self.battles.entrants)
-        forth = np.bincount(self.battles.a, residual, minlength=n)
-        return np.asarray(forth - np.bincount(self.battles.b, residual, minlength=n))
+        return sigma(self._design.log_odds(strengths))
 
     def _by_prompt(self, residual: Floats) -> Floats:
         """Return the sum of x times residuals, (n_prompts, n_entrants)."""

@@ -178,15 +178,27 @@ def _win_rates(dimension: str, compared: Battles, share: Floats) -> Iterator[Win
     for number, places in zip(pairs.tolist(), groups, strict=False):  # none where there is no pair
         first, second = divmod(number, len(names))
         counts = np.bincount(status[places], minlength=len(STATUSES)).tolist()
+        n = dict(zip(STATUSES, counts, strict=True))
         counted = places[~np.isnan(taken[places])]
         weight = compared.weight[counted]
         terms = RatioTerms(weight * taken[counted], weight)
         if not 0 <= terms.numerators.sum() <= weight.sum():  # more was taken off than there is
             terms = RatioTerms(weight * observed[counted], weight)
         share_of_a = estimate_ratio(terms, compared.cluster[counted].tolist(), "share")
-        of = dict(zip(STATUSES, counts, strict=True))
         widened = _widened(share_of_a, compared.widening)
-        yield _win_rate((dimension, names[first], names[second]), of, widened)
+        yield WinRateRow(
+            dimension,
+            names[first],
+            names[second],
+            a_wins=n["a"],
+            b_wins=n["b"],
+            ties=n["tie"] + n[IDENTICAL],
+            inconsistent=n["inconsistent"] + n[OPPOSITE] + n[TIE_BESIDE_WIN],
+            missing=n["pending"] + sum(n[reason] for reason in FAILURES),
+            win_rate=widened.value,
+            ci95_low=widened.low,
+            ci95_high=widened.high,
+        )
 
 
 def _widened(share: Estimate, by: float) -> Estimate:
@@ -200,17 +212,3 @@ def _widened(share: Estimate, by: float) -> Estimate:
 
 
 _TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(each, each)] for each in STATUSES])
-
-
-def _win_rate(pair: tuple[str, str, str], n: Mapping[str, int], share: Estimate) -> WinRateRow:
-    return WinRateRow(
-        *pair,
-        a_wins=n["a"],
-        b_wins=n["b"],
-        ties=n["tie"] + n[IDENTICAL],
-        inconsistent=n["inconsistent"] + n[OPPOSITE] + n[TIE_BESIDE_WIN],
-        missing=n["pending"] + sum(n[reason] for reason in FAILURES),
-        win_rate=share.value,
-        ci95_low=share.low,
-        ci95_high=share.high,
-    )

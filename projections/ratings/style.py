@@ -16,21 +16,21 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import FEWEST_CLUSTERS, Floats, known
 from projections.ratings.bradley_terry.component import precision_of
-from projections.ratings.bradley_terry.evidence import ClusteredBattles
+from projections.ratings.bradley_terry.evidence import single_battles
 from projections.ratings.bradley_terry.rate import (
     BradleyTerryRatings,
     PointRatings,
     rate,
     rate_points,
 )
+from projections.ratings.bradley_terry.sandwich import Sandwich
 from projections.ratings.bradley_terry.uncertainty import (
     anchored,
     freedom_of_ratings,
-    single_battles,
     t_interval,
 )
 from projections.ratings.style_features import Features, require_independent, standardised
-from projections.ratings.style_fit import AdjustedLikelihood, Design, Fit, FitSpread
+from projections.ratings.style_fit import AdjustedLikelihood, Design
 
 MOST_BETWEEN: Final = 0.9
 """The share that makes a variance inflation factor of 10."""
@@ -62,18 +62,18 @@ class AdjustedFit:
         plain: The ratings of n entrants without style control.
         columns: The k features that were fitted.
         likelihood: Of strengths and betas.
-        fit: Where it is highest.
+        fit: (n + k,) where it is highest.
     """
 
     plain: PointRatings
     columns: Features
     likelihood: AdjustedLikelihood
-    fit: Fit
+    fit: Floats
 
     @property
     def rating(self) -> Floats:
         """The ratings as if all responses were alike in the features, (n,)."""
-        return self.plain.scale().rating(self.fit.parameters[: self.likelihood.units.n_entrants])
+        return self.plain.scale().rating(self.fit[: self.likelihood.units.n_entrants])
 
     @property
     def coefficients(self) -> tuple[Coefficient, ...]:
@@ -81,9 +81,9 @@ class AdjustedFit:
         n, k = self.likelihood.units.n_entrants, len(self.columns.names)
         if not k:
             return ()
-        betas, figures = self.fit.parameters[n:], np.eye(n + k)[n:]
-        covariance, freedom = self.spread.covariance(figures), self.spread.freedom(figures)
-        bounds = np.array(t_interval(betas, covariance, freedom, self.plain.parameters.level))
+        betas, figures = self.fit[n:], np.eye(n + k)[n:]
+        spread = self.sandwich.spread_of(figures)
+        bounds = np.array(t_interval(betas, *spread, self.plain.parameters.level))
         if len(self.likelihood.units.count) < FEWEST_CLUSTERS:
             bounds[:] = np.nan
         of_columns = self.columns.deviations.tolist(), self.between_entrants.tolist()
@@ -102,9 +102,9 @@ class AdjustedFit:
         return np.asarray(explained.diagonal() / gram.diagonal()[n:])
 
     @cached_property
-    def spread(self) -> FitSpread:
-        """How the fit would vary."""
-        return self.likelihood.spread(self.fit)
+    def sandwich(self) -> Sandwich:
+        """The fit as the covariance of figures needs it."""
+        return self.likelihood.sandwich(self.fit)
 
 
 @dataclass(frozen=True)
@@ -177,36 +177,30 @@ def _require_sandwich(parameters: BradleyTerryParameters) -> None:
 
 
 def _fitted(battles: Battles, features: Mapping[str, Floats], plain: PointRatings) -> AdjustedFit:
-    comparable = plain.components.label[battles.a] == plain.components.label[battles.b]
+    label, parameters = plain.components.label, plain.parameters
+    comparable = label[battles.a] == label[battles.b]
     if not comparable.any():
         raise CannotRate("no two entrants can be compared", "add battles, or set a prior")
-    if plain.parameters.unit == "battles":
+    if parameters.unit == "battles":
         battles = replace(battles, cluster=np.arange(len(battles)), prompts=())
-    units = single_battles(battles, comparable)
+    units, precision = single_battles(battles, comparable), precision_of(parameters)
     columns = standardised(features, comparable, battles.weight)
-    likelihood = _likelihood(units, columns, plain)
+    first_of_components = np.unique(label, return_index=True)[1]
+    likelihood = AdjustedLikelihood(
+        Design(units.n_entrants, units.a, units.b, columns.values),
+        units,
+        penalty=np.repeat((precision, _RIDGE), (units.n_entrants, len(columns.names))),
+        held=first_of_components[:0] if precision else first_of_components,
+    )
     require_independent(columns.names, likelihood.design, units.weight)
     return AdjustedFit(plain, columns, likelihood, likelihood.fit())
-
-
-def _likelihood(
-    units: ClusteredBattles, columns: Features, plain: PointRatings
-) -> AdjustedLikelihood:
-    n, precision = units.n_entrants, precision_of(plain.parameters)
-    _, first_of_components = np.unique(plain.components.label, return_index=True)
-    return AdjustedLikelihood(
-        Design(n, units.a, units.b, columns.values),
-        units,
-        penalty=np.repeat((precision, _RIDGE), (n, len(columns.names))),
-        held=np.empty(0, dtype=np.intp) if precision else first_of_components,
-    )
 
 
 def _with_intervals(found: AdjustedFit, plain: BradleyTerryRatings) -> BradleyTerryRatings:
     """Return the adjusted ratings; they have intervals where plain ones do."""
     points, rating = plain.scale().points, found.rating
     figures = np.block([points, np.zeros((len(points), len(found.columns.names)))])
-    covariance = found.spread.covariance(figures)
+    covariance = found.sandwich.spread_of(figures).covariance
     covariance[np.isnan(plain.covariance)] = np.nan  # unknown there for reasons that stay
     is_anchor = anchored(plain.entrants, plain.parameters.anchor)
     freedom = freedom_of_ratings(plain.freedom, is_anchor)

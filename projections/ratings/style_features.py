@@ -8,7 +8,7 @@ Angelopoulos and Chiang 2024); with the length alone, length control.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,9 +79,6 @@ class Style(NamedTuple):
 
 _KEPT: Final = 2**14  # texts: those of a tournament, which several figures look at
 
-Styles: TypeAlias = Sequence[Style] | Floats
-"""One of each response, or (n, 4) of them."""
-
 
 @lru_cache(maxsize=_KEPT)
 def style_of(text: str) -> Style:
@@ -96,28 +93,24 @@ def style_of(text: str) -> Style:
     )
 
 
-def style_features(a: Styles, b: Styles) -> dict[str, Floats]:
+def differences_in_style(a: Sequence[str], b: Sequence[str]) -> dict[str, Floats]:
     """Return by name how the responses of a and b differ in length and markdown, (n,) each.
 
     length: (l_a - l_b) / (l_a + l_b), 0 if both are empty; in characters, since tokenizers differ.
     headers, lists and bold: (d_a - d_b) / (d_a + d_b + 1), where d is the count per length + 1
-    (Arena-Hard 2.0).
+    (Arena-Hard 2.0). Each text is looked at once, however many battles show it.
     """
-    n_counts = len(Style._fields)
-    counts_a, counts_b = (np.asarray(each, np.float64).reshape(-1, n_counts) for each in (a, b))
+    place = {text: n for n, text in enumerate(dict.fromkeys((*a, *b)))}
+    styles = np.array([style_of(text) for text in place], np.float64)
+    counts = styles.reshape(-1, len(Style._fields))
+    counts_a, counts_b = (
+        counts[np.array([place[each] for each in texts], np.intp)] for texts in (a, b)
+    )
     length_a, length_b = counts_a[:, 0], counts_b[:, 0]
     density_a, density_b = (each[:, 1:] / (each[:, :1] + 1) for each in (counts_a, counts_b))
     headers, lists, bold = ((density_a - density_b) / (density_a + density_b + 1)).T
     length = (length_a - length_b) / np.maximum(length_a + length_b, 1)
     return {"length": length, "headers": headers, "lists": lists, "bold": bold}
-
-
-def differences_in_style(a: Sequence[str], b: Sequence[str]) -> dict[str, Floats]:
-    """Return the same of texts; each is looked at once, however many battles show it."""
-    place = {text: n for n, text in enumerate(dict.fromkeys((*a, *b)))}
-    styles = np.array([style_of(text) for text in place], np.float64)
-    first, second = ([place[text] for text in texts] for texts in (a, b))
-    return style_features(styles[first], styles[second]) if place else style_features([], [])
 
 
 def _prose(text: str) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """Fit strengths and style coefficients together, with their sandwich covariance."""
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,8 @@ from projections.battles.columns import CannotRate
 from projections.battles.soft_scores import sigma
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.models import TOO_FAR, Scores
+from projections.ratings.bradley_terry.likelihood import maximise
+from projections.ratings.bradley_terry.models import TOO_FAR, Scores, Slopes
 from projections.ratings.bradley_terry.sandwich import Sandwich, sandwich
 
 
@@ -51,41 +51,21 @@ class Design:
             ]
         )
 
+    def scores(self, surprise: Floats, variance: Floats) -> Scores:
+        """Return the derivatives of each battle's log-likelihood, by strength and features.
+
+        surprise: (n,) score minus the expected one, times the weight; variance: (n,) of the score,
+        times the weight.
+        """
+        factor = np.broadcast_to(self.factor, len(self.a))
+        rows = np.column_stack((factor, self.features))
+        products = rows[:, :, None] * rows[:, None, :]
+        return Scores(surprise[:, None] * rows, variance[:, None, None] * products)
+
     def _net(self, values: Floats) -> Floats:
         n, values = self.n_entrants, self.factor * values
         net = np.bincount(self.a, values, minlength=n) - np.bincount(self.b, values, minlength=n)
         return np.asarray(net, dtype=np.float64)
-
-
-_EXACT: Final = 1e-6  # of log odds: what is missing after the last step is about its square
-_MOST_STEPS: Final = 200  # no log odds go further than as many units
-
-
-class Fit(NamedTuple):
-    """The maximum of the likelihood: parameters, (K,), and the log odds of battles, (n,)."""
-
-    parameters: Floats
-    log_odds: Floats
-
-
-class FitSpread(NamedTuple):
-    """How a fit would vary: its sandwich, and the covariance of the derivatives, (K, K).
-
-    Figures, (m, K), are linear functions of the parameters; of strengths each takes differences
-    only.
-    """
-
-    fitted: Sandwich
-    meat: Floats
-
-    def covariance(self, figures: Floats) -> Floats:
-        """Return the covariance of m figures, (m, m)."""
-        response = figures @ self.fitted.inverse
-        return np.asarray(response @ self.meat @ response.T)
-
-    def freedom(self, figures: Floats) -> Floats:
-        """Return the degrees of freedom of m figures, (m,)."""
-        return self.fitted.freedom(figures @ self.fitted.inverse)
 
 
 @dataclass(frozen=True)
@@ -101,53 +81,49 @@ class AdjustedLikelihood:
     penalty: Floats
     held: NDArray[np.intp]
 
-    def fit(self) -> Fit:
-        """Maximise by Newton's method, changing log odds by at most 1 a step, so each step goes up.
-
-        For that bound see projections/ratings/bradley_terry/likelihood.py (Bach 2010).
-        """
-        parameters, log_odds = np.zeros_like(self.penalty), np.zeros_like(self.units.score)
-        for _ in range(_MOST_STEPS):
-            step = self._step(parameters, log_odds)
-            moved = self.design.log_odds(step)
-            furthest = np.abs(moved).max()
-            share = 1.0 / max(furthest, 1.0)
-            parameters, log_odds = parameters + share * step, log_odds + share * moved
-            if furthest < _EXACT:
-                return Fit(parameters, log_odds)
-        raise CannotRate(*TOO_FAR)
-
-    def spread(self, fit: Fit) -> FitSpread:
-        """Return how a fit would vary, by the sandwich.
-
-        As in projections/ratings/bradley_terry/component.py, penalties count as evidence whose
-        variance is known.
-        """
-        features = self.design.features
-        weights = self.units.weight * sigma(fit.log_odds) * sigma(-fit.log_odds)
-        rows = np.concatenate((np.ones((len(features), 1)), features), axis=1)
-        scores = Scores.logistic(self._surprise(fit.log_odds), weights, rows)
-        fitted = sandwich(self.units, scores, self._information(fit.log_odds))
-        return FitSpread(fitted, fitted.meat() + np.diag(self.penalty))
-
-    def _step(self, parameters: Floats, log_odds: Floats) -> Floats:
-        gradient = self.design.transposed(self._surprise(log_odds)) - self.penalty * parameters
+    def fit(self) -> Floats:
+        """Return the parameters of highest likelihood, (K,)."""
+        start = np.zeros((1, len(self.penalty)))
         try:
-            return np.asarray(np.linalg.solve(self._information(log_odds), gradient))
+            [found] = maximise(lambda at: self._slopes(at[0]), start, self._span)
         except np.linalg.LinAlgError as error:
             raise CannotRate(*TOO_FAR) from error
+        if np.isnan(found).any():
+            raise CannotRate(*TOO_FAR)
+        return np.asarray(found)
+
+    def sandwich(self, parameters: Floats) -> Sandwich:
+        """Return the fit as the covariance of figures needs it."""
+        log_odds = self.design.log_odds(parameters)
+        return sandwich(
+            self.units,
+            self.design.scores(self._surprise(log_odds), self._variance(log_odds)),
+            self._information(log_odds),
+            self.penalty,
+        )
+
+    def _span(self, step: Floats) -> Floats:
+        return np.asarray(np.abs(self.design.log_odds(step[0])).max(keepdims=True))
+
+    def _slopes(self, parameters: Floats) -> Slopes:
+        log_odds = self.design.log_odds(parameters)
+        gradient = self.design.transposed(self._surprise(log_odds)) - self.penalty * parameters
+        return Slopes(gradient[None], self._information(log_odds)[None])
 
     def _surprise(self, log_odds: Floats) -> Floats:
         """Return a's score minus the expected one, times the weight, (n,)."""
         score = self.units.score
         return self.units.weight * (score * sigma(-log_odds) - (1.0 - score) * sigma(log_odds))
 
+    def _variance(self, log_odds: Floats) -> Floats:
+        """Return the variance of a's score, times the weight, (n,)."""
+        return self.units.weight * sigma(log_odds) * sigma(-log_odds)
+
     def _information(self, log_odds: Floats) -> Floats:
         """Return the negative second derivatives, (K, K).
 
         The term added for held strengths makes the matrix invertible, and keeps their step 0.
         """
-        weights = self.units.weight * sigma(log_odds) * sigma(-log_odds)
-        information = self.design.gram(weights) + np.diag(self.penalty)
+        information = self.design.gram(self._variance(log_odds)) + np.diag(self.penalty)
         information[self.held, self.held] += information.diagonal().mean()
         return information

@@ -23,10 +23,9 @@ from projections.reliability.concordance import (
     cohen,
     cohen_interval,
     fleiss,
-    fleiss_interval,
+    interval_of_all,
     kendall,
     krippendorff,
-    krippendorff_interval,
     spearman,
 )
 from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN, ComparedBattle
@@ -269,14 +268,14 @@ def compare_judges(
     if len(present) > 1:
         items, rows = _judged_by_all(judged, present)
         labels, on = _statuses(rows), [prompts[item] for item in items]
-        bounds = fleiss_interval(labels, on)
+        bounds = interval_of_all(labels, on, is_alpha=False)
         shown = _chance_corrected(fleiss(labels), "agreement of all", FLEISS, bounds)
         yield from (each._replace(judges=present) for each in shown)
         given = defaultdict[Hashable, list[str]](list)
         for item, each in chain.from_iterable(judged[name].items() for name in present):
             given[item].append(each.status)
-        alpha = krippendorff([*given.values()])
-        bounds = krippendorff_interval([*given.values()], [prompts[item] for item in given])
+        alpha, on = krippendorff([*given.values()]), [prompts[item] for item in given]
+        bounds = interval_of_all([*given.values()], on, is_alpha=True)
         yield Measure(KRIPPENDORFF, alpha.kappa, alpha.n, *bounds)._replace(judges=present)
 
 

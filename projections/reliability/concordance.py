@@ -106,31 +106,23 @@ def cohen_interval(
     return _at_most_1(jackknife_interval(table, prompts, kappa))
 
 
-def fleiss_interval(ratings: Sequence[Sequence[Hashable]], prompts: Sequence[Hashable]) -> Bounds:
-    """Return the 95 % interval of Fleiss' kappa, clustered by prompt."""
-
-    def kappa(sums: Floats) -> Floats:
-        equal, totals = sums[:, 0], sums[:, 1:]
-        whole = totals.sum(axis=1)
-        return _beyond(equal / whole, (totals**2).sum(axis=1) / whole**2)
-
-    return _at_most_1(jackknife_interval(_equal_and_totals(ratings), prompts, kappa))
-
-
-def krippendorff_interval(
-    ratings: Sequence[Sequence[Hashable]], prompts: Sequence[Hashable]
+def interval_of_all(
+    ratings: Sequence[Sequence[Hashable]], prompts: Sequence[Hashable], *, is_alpha: bool
 ) -> Bounds:
-    """Return the 95 % interval of Krippendorff's alpha, clustered by prompt."""
+    """Return the 95 % interval of Fleiss' kappa or Krippendorff's alpha, clustered by prompt.
+
+    By chance two ratings are equal as if they were drawn from all, for alpha without replacement.
+    """
     kept = [place for place, row in enumerate(ratings) if len(row) > 1]
 
-    def alpha(sums: Floats) -> Floats:
+    def statistic(sums: Floats) -> Floats:
         equal, totals = sums[:, 0], sums[:, 1:]
         whole = totals.sum(axis=1)
-        by_chance = (totals * (totals - 1)).sum(axis=1) / (whole * (whole - 1))
+        by_chance = (totals * (totals - is_alpha)).sum(axis=1) / (whole * (whole - is_alpha))
         return _beyond(equal / whole, by_chance)
 
     parts = _equal_and_totals([ratings[place] for place in kept])
-    return _at_most_1(jackknife_interval(parts, [prompts[place] for place in kept], alpha))
+    return _at_most_1(jackknife_interval(parts, [prompts[place] for place in kept], statistic))
 
 
 def _equal_and_totals(ratings: Sequence[Sequence[Hashable]]) -> Floats:

@@ -9,9 +9,6 @@ from msgspec.structs import replace
 
 from ledger.events.imports import LedgerMerged
 from ledger.events.judging import (
-    JudgeQuerySubmitted,
-    Order,
-    ScoreReceived,
     Verdict,
     VerdictReceived,
     repeat_key,
@@ -22,8 +19,6 @@ from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from projections.event_consistency import ConsistencyCheck
-from projections.tournament.matches import Match
-from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
 from tests.support.builders.evaluations import (
     answer,
@@ -39,7 +34,6 @@ from tests.support.builders.evaluations import (
 from tests.support.builders.events import (
     STREAM,
     entrant,
-    judge,
     key,
     known,
     opened,
@@ -53,54 +47,51 @@ from tests.support.builders.scores import put_answer, score, scored_plan, shared
 from tests.support.builders.worlds import answered, failure, matches_of, reconciled
 from tests.support.strategies.tournaments import tournament_histories
 
+PAID_TWICE = "the same result was recorded and paid for before"
 PLANNED_EVALUATION = plan(n_items=2)
 SEEN = observed(PLANNED_EVALUATION, [answer()])
 OTHER = StreamId("other")
 
 
-def evaluation_faults(events: Sequence[Recorded]) -> list[str]:
+def faults(events: Sequence[Recorded]) -> list[str]:
     """Return what is wrong with events, in order."""
     meaning = ConsistencyCheck()
-    told = [*recorded(registrations(plan(n_items=4))), *events]
     return [
         fault
-        for each in told
+        for each in events
         for fault in meaning.faults_of(each.event, each.stream, is_redacted=each.redacted)
     ]
 
 
-def faults(*events: Event) -> list[str]:
-    """Return what is wrong with events of one tournament."""
-    return evaluation_faults(recorded(events))
+def faults_of(*events: Event, streams: Sequence[StreamId] = ()) -> list[str]:
+    """Return what does not follow, in events of one tournament but for those that are given."""
+    of = [*streams, *[STREAM] * (len(events) - len(streams))]
+    return faults(
+        [
+            Recorded(n, stream, n, 0, bytes(32), event)
+            for n, (event, stream) in enumerate(zip(events, of, strict=True), 1)
+        ]
+    )
+
+
+REGISTERED = registrations(plan(n_items=4))
+
+
+def evaluation_faults(events: Sequence[Recorded]) -> list[str]:
+    """Return what is wrong with events whose items and entrants are registered."""
+    return faults([*recorded(REGISTERED), *events])
 
 
 def test_a_run_that_was_planned_observed_and_counted_has_no_fault() -> None:
     """The sound case, beside events that are none of this."""
-    assert not faults(
+    assert not faults_of(
+        *REGISTERED,
         *opened(),
         PLANNED_EVALUATION,
         *SEEN,
         unscorable(PLANNED_EVALUATION, 1),
         completed(PLANNED_EVALUATION, 1, 1),
     )
-
-
-@pytest.mark.parametrize("event", [SEEN[0], unscorable(PLANNED_EVALUATION)])
-def test_what_was_not_planned_is_a_fault(event: Event) -> None:
-    """Nobody could say which entrant it is of."""
-    [fault] = faults(event, PLANNED_EVALUATION)
-
-    assert "was not planned before it" in fault
-
-
-def test_a_plan_of_what_was_not_registered_is_a_fault() -> None:
-    """Nobody could say what was asked, nor of which weights."""
-    unknown = replace(plan("amy", n_items=2), items=(key("?"), *plan(n_items=1).items))
-
-    assert faults(unknown) == [
-        "its entrant amy was not registered before it",
-        f"1 of its 2 items were not registered before it, as {key('?')[:12]}",
-    ]
 
 
 @pytest.mark.parametrize("is_redacted", [False, True])
@@ -115,64 +106,22 @@ def test_an_item_under_another_name_is_a_fault_unless_its_texts_are_gone(
     assert found == ([] if is_redacted else ["its digest does not match what it registers"])
 
 
-def test_the_end_of_what_was_not_planned_is_a_fault() -> None:
-    """Nobody could say what it counts."""
-    [fault] = faults(completed(PLANNED_EVALUATION, 2), PLANNED_EVALUATION)
+def test_an_observation_counts_where_it_was_given_up_before() -> None:
+    """Later there was memory enough."""
+    small = plan(n_items=1)
 
-    assert fault == "no plan 1 of base on recall was recorded before it"
-
-
-@pytest.mark.parametrize("event", [replace(SEEN[0], item=key("?")), replace(SEEN[0], sample=1)])
-def test_a_sample_that_is_not_of_the_plan_is_a_fault(event: Event) -> None:
-    """It would be in no metric, and yet look as if it were."""
-    [fault] = faults(PLANNED_EVALUATION, event)
-
-    assert "is not in its run's plan" in fault
+    assert not faults_of(
+        *REGISTERED, small, unscorable(small), *observed(small, [answer()]), completed(small, 1)
+    )
 
 
 def test_more_tries_at_an_item_may_be_planned_later() -> None:
     """The same run goes on: both plans hold."""
     more = replace(PLANNED_EVALUATION, number=2, n_samples=2)
     fewer = replace(PLANNED_EVALUATION, number=3)
+    again = replace(SEEN[0], sample=1)
 
-    assert not faults(PLANNED_EVALUATION, *SEEN, more, fewer, replace(SEEN[0], sample=1))
-
-
-def test_an_observation_of_another_kind_is_a_fault() -> None:
-    """A rollout observes answers; choices are in none of its metrics."""
-    [fault] = faults(PLANNED_EVALUATION, replace(SEEN[0], observation=choices()))
-
-    assert fault == "its observation does not fit its run, a rollout"
-
-
-def test_a_right_choice_that_is_not_there_is_a_fault() -> None:
-    """No metric can count it."""
-    asked = plan(kind="comparison", n_items=1)
-
-    [fault] = faults(asked, *observed(asked, [choices(choice(-1.0), correct=1)]))
-
-    assert fault == "its correct choice is number 1 of 1, counted from 0"
-
-
-@pytest.mark.parametrize(
-    ("claimed", "seen"),
-    [((2, 0), SEEN), ((1, 0), SEEN), ((2, 0), (*SEEN, unscorable(PLANNED_EVALUATION, 1)))],
-)
-def test_counts_that_are_not_true_are_a_fault(
-    claimed: tuple[int, int], seen: Sequence[Event]
-) -> None:
-    """Whoever trusts the end of a run would not look for what is missing."""
-    [fault] = faults(PLANNED_EVALUATION, *seen, completed(PLANNED_EVALUATION, *claimed))
-
-    assert fault.endswith(f"; the event says {claimed[0]} and {claimed[1]}")
-    assert fault.startswith("samples observed: 1, ")
-
-
-def test_an_observation_counts_where_it_was_given_up_before() -> None:
-    """Later there was memory enough."""
-    small = plan(n_items=1)
-
-    assert not faults(small, unscorable(small), *observed(small, [answer()]), completed(small, 1))
+    assert not faults_of(*REGISTERED, PLANNED_EVALUATION, *SEEN, more, fewer, again)
 
 
 def test_what_another_tournament_observed_counts() -> None:
@@ -245,46 +194,26 @@ def test_what_a_third_tournament_gave_up_counts_as_given_up() -> None:
     assert not evaluation_faults([*ours, *third, *theirs])
 
 
-def submitted(match: Match, question: JudgeQuery, order: Order) -> JudgeQuerySubmitted:
-    """Return the event that puts a match to the judge in one order."""
-    pairing = match.pairing
-    return JudgeQuerySubmitted(
-        query_key=question.query_key,
-        judge=judge().judge_id,
-        dimension=pairing.rubric.dimension,
-        prompt_id=pairing.prompt.prompt_id,
-        entrant_a=pairing.a.entrant.entrant_id,
-        entrant_b=pairing.b.entrant.entrant_id,
-        order=order,
-        rubric_digest=pairing.rubric.digest,
-        response_a=pairing.a.response_key,
-        response_b=pairing.b.response_key,
-    )
-
-
-def faults_of(*events: Event, streams: Sequence[StreamId] = ()) -> list[tuple[int, str]]:
-    """Return what does not follow, with the number of the event."""
-    meaning = ConsistencyCheck()
-    of = [*streams, *[STREAM] * (len(events) - len(streams))]
-    placed = [
-        Recorded(n, stream, n, 0, bytes(32), event)
-        for n, (event, stream) in enumerate(zip(events, of, strict=True), 1)
-    ]
-    return [
-        (each.position, why)
-        for each in placed
-        for why in meaning.faults_of(each.event, each.stream, is_redacted=each.redacted)
-    ]
-
-
 MATCH = matches_of(known(*answered(opened())))[0]
 FORWARD, SWAPPED = MATCH.forward.query_key, MATCH.swapped.query_key
-ASKED = (submitted(MATCH, MATCH.forward, "forward"), submitted(MATCH, MATCH.swapped, "swapped"))
+ASKED = put(MATCH, MATCH.forward), put(MATCH, MATCH.swapped)
 SAID: tuple[VerdictReceived, ...] = (verdict(FORWARD, "A"), verdict(SWAPPED, "B"))
 TRUE: tuple[Event, ...] = (*ASKED, *SAID, reconciled(MATCH, "a"))
+RESPONSE = next(each for each in answered(opened()) if isinstance(each, ResponseGenerated))
 PROMPT = prompt()
 PLANNED_BATCH = planned_batch(FORWARD, SWAPPED)
 BATCH, BATCHED = PLANNED_BATCH.batch_key, sent(PLANNED_BATCH.batch_key)
+
+
+PUT, SCORE = put_answer(key("q"), scored_plan(), 0), score(key("q"))
+SHARED = shared(key("q"), scored_plan(), 1)
+UNASKED = f"it answers query {key('q')[:12]}, which was not submitted before it"
+AGAIN = replace(ASKED[0], query_key=repeat_key(FORWARD), repeats=FORWARD)
+OF_STRANGERS = replace(plan("amy", n_items=2), items=(key("?"), *plan(n_items=1).items))
+CHOSEN = plan(kind="comparison", n_items=1)
+PLANNED: tuple[Event, ...] = (*REGISTERED, PLANNED_EVALUATION)
+UNPLANNED = f"its run {PLANNED_EVALUATION.run_key[:12]} was not planned before it"
+COUNTS = "samples observed: 1, unscorable: {}, neither: {}; the event says {} and {}"
 
 
 class Case(NamedTuple):
@@ -381,6 +310,86 @@ CASES = {
         "its digest does not match what it registers",
         (PromptRegistered(prompt=PROMPT, digest=PROMPT.content_digest),),
     ),
+    "score that its reply does not say": Case(
+        (PUT, replace(SCORE, score=8.0)),
+        "its reply says 7.0, the event says 8.0",
+        (PUT, SCORE),
+    ),
+    "score that is not on the scale": Case(
+        (PUT, replace(SCORE, reply="SCORE: 70", score=70.0)),
+        "its reply says None, the event says 70.0",
+        (PUT, SCORE),
+    ),
+    "score by an unknown parser": Case(
+        (PUT, replace(SCORE, parser="palm@1")),
+        "unknown parser 'palm@1'; a newer tourney may know it",
+        (PUT, SCORE),
+    ),
+    "score of a query never submitted": Case((SCORE,), UNASKED, (PUT, SCORE)),
+    "shared score of a query never submitted": Case((SHARED,), UNASKED, (PUT, SCORE, SHARED)),
+    "score paid for twice": Case((PUT, SCORE, SCORE), PAID_TWICE, (PUT, SCORE)),
+    "verdict paid for twice": Case(
+        (*ASKED, *SAID, replace(SAID[0], reply="Once more.\nVERDICT: A")), PAID_TWICE, TRUE
+    ),
+    "response made twice": Case((RESPONSE, RESPONSE), PAID_TWICE, (RESPONSE,)),
+    "repeat of a query never submitted": Case(
+        (AGAIN,),
+        f"it repeats query {FORWARD[:12]}, which was not submitted before it",
+        (ASKED[0], AGAIN, SAID[0], verdict(AGAIN.query_key, "B")),
+    ),
+    "repeat under another key": Case(
+        (ASKED[0], replace(AGAIN, query_key=key("?"))),
+        f"its key is not that of a repeat of query {FORWARD[:12]}",
+        (ASKED[0], AGAIN),
+    ),
+    "observation of a run never planned": Case(
+        (*REGISTERED, SEEN[0]), UNPLANNED, (*PLANNED, SEEN[0])
+    ),
+    "sample given up of a run never planned": Case(
+        (*REGISTERED, unscorable(PLANNED_EVALUATION)),
+        UNPLANNED,
+        (*PLANNED, unscorable(PLANNED_EVALUATION)),
+    ),
+    "end of a run never planned": Case(
+        (*REGISTERED, completed(PLANNED_EVALUATION, 2)),
+        "no plan 1 of base on recall was recorded before it",
+        (*PLANNED, *SEEN, unscorable(PLANNED_EVALUATION, 1), completed(PLANNED_EVALUATION, 1, 1)),
+    ),
+    "item that is not of the plan": Case(
+        (*PLANNED, replace(SEEN[0], item=key("?"))),
+        f"sample 0 of item {key('?')[:12]} is not in its run's plan",
+        (*PLANNED, SEEN[0]),
+    ),
+    "try that is not of the plan": Case(
+        (*PLANNED, replace(SEEN[0], sample=1)),
+        f"sample 1 of item {SEEN[0].item[:12]} is not in its run's plan",
+        (*PLANNED, SEEN[0]),
+    ),
+    "observation of another kind": Case(
+        (*PLANNED, replace(SEEN[0], observation=choices())),
+        "its observation does not fit its run, a rollout",
+        (*PLANNED, SEEN[0]),
+    ),
+    "right choice that is not there": Case(
+        (*REGISTERED, CHOSEN, *observed(CHOSEN, [choices(choice(-1.0), correct=1)])),
+        "its correct choice is number 1 of 1, counted from 0",
+        (*REGISTERED, CHOSEN, *observed(CHOSEN, [choices(choice(-1.0))])),
+    ),
+    "more observed than was": Case(
+        (*PLANNED, *SEEN, completed(PLANNED_EVALUATION, 2)),
+        COUNTS.format(0, 1, 2, 0),
+        (*PLANNED, *observed(PLANNED_EVALUATION, [answer()] * 2), completed(PLANNED_EVALUATION, 2)),
+    ),
+    "end before the last sample": Case(
+        (*PLANNED, *SEEN, completed(PLANNED_EVALUATION, 1)),
+        COUNTS.format(0, 1, 1, 0),
+        (*PLANNED, *SEEN, unscorable(PLANNED_EVALUATION, 1), completed(PLANNED_EVALUATION, 1, 1)),
+    ),
+    "observed what was given up": Case(
+        (*PLANNED, *SEEN, unscorable(PLANNED_EVALUATION, 1), completed(PLANNED_EVALUATION, 2)),
+        COUNTS.format(1, 0, 2, 0),
+        (*PLANNED, *SEEN, unscorable(PLANNED_EVALUATION, 1), completed(PLANNED_EVALUATION, 1, 1)),
+    ),
 }
 
 
@@ -389,15 +398,24 @@ def test_an_event_that_does_not_follow_is_told_why_and_its_sound_twin_has_no_fau
     case: Case,
 ) -> None:
     """The chain proves only that a falsehood is the one that was recorded."""
-    assert faults_of(*case.unsound) == [(len(case.unsound), case.why)]
+    assert faults_of(*case.unsound) == [case.why]
     assert faults_of(*case.sound) == []
+    assert not faults_of(*case.unsound[:-1])
+
+
+def test_a_plan_of_what_was_not_registered_is_told_of_both() -> None:
+    """Nobody could say what was asked, nor of which weights."""
+    assert faults_of(*REGISTERED, OF_STRANGERS) == [
+        "its entrant amy was not registered before it",
+        f"1 of its 2 items were not registered before it, as {key('?')[:12]}",
+    ]
 
 
 def test_an_outcome_without_any_verdict_is_told_of_both() -> None:
     """Who repairs a ledger wants all that is wrong; the policy cannot be asked."""
     found = faults_of(reconciled(MATCH, "a"))
 
-    assert [why.split()[1] for _, why in found] == ["forward", "swapped"]
+    assert [why.split()[1] for why in found] == ["forward", "swapped"]
 
 
 def test_equal_texts_put_one_query_for_both_orders() -> None:
@@ -405,7 +423,7 @@ def test_equal_texts_put_one_query_for_both_orders() -> None:
     opening = opened()
     texts = {("base", "p1"): "aspirin", ("tuned", "p1"): "aspirin"}
     (match,) = matches_of(known(*opening, *responses(known(*opening), texts)))
-    asked = submitted(match, match.forward, "forward")
+    asked = put(match, match.forward)
     said = verdict(match.forward.query_key, "A")
 
     assert match.forward.query_key == match.swapped.query_key
@@ -446,16 +464,7 @@ def test_outcomes_of_any_history_follow_from_their_verdicts(history: list[Event]
     """However a tournament went: what our policy makes is never found fault with."""
     not_submitted = "was not submitted before it"
 
-    assert [why for _, why in faults_of(*history) if not why.endswith(not_submitted)] == []
-
-
-def test_a_verdict_that_was_paid_for_twice_is_told() -> None:
-    """The writer knows every key; whoever writes past it leaves this behind."""
-    again = replace(SAID[0], reply="Once more.\nVERDICT: A")
-
-    assert faults_of(*ASKED, *SAID, again) == [
-        (5, "the same result was recorded and paid for before")
-    ]
+    assert [why for why in faults_of(*history) if not why.endswith(not_submitted)] == []
 
 
 @pytest.mark.parametrize(
@@ -470,15 +479,6 @@ def test_what_an_earlier_rule_read_and_what_it_did_not_has_no_fault(
         answer = replace(SAID[0], verdict=read_as, reply=reply, parser="final-line@1")
 
     assert faults_of(*ASKED, answer) == []
-
-
-def test_a_response_that_was_made_twice_is_told() -> None:
-    """Which of the two a verdict is about could not be said any more."""
-    (response,) = [each for each in answered(opened()) if isinstance(each, ResponseGenerated)][:1]
-
-    assert faults_of(response, response) == [
-        (2, "the same result was recorded and paid for before")
-    ]
 
 
 def test_tournaments_that_were_merged_may_have_paid_for_the_same() -> None:
@@ -504,7 +504,7 @@ def test_an_outcome_follows_from_the_verdicts_of_its_own_tournament() -> None:
 
     assert sound == []
     made = "swap-consistent gives 'a' for verdicts A and B, the event says 'b'"
-    assert unsound == [(8, made)]
+    assert unsound == [made]
 
 
 def test_an_outcome_may_follow_from_verdicts_of_any_other_tournament() -> None:
@@ -514,64 +514,17 @@ def test_an_outcome_may_follow_from_verdicts_of_any_other_tournament() -> None:
 
     for outcome in ("a", "b"):
         assert faults_of(*verdicts, reconciled(MATCH, outcome), streams=streams) == []
-    [(_, why)] = faults_of(*verdicts, reconciled(MATCH, "tie"), streams=streams)
+    [why] = faults_of(*verdicts, reconciled(MATCH, "tie"), streams=streams)
     assert why.startswith("swap-consistent gives 'a' for verdicts A and B or ")
 
 
-PUT, SCORE = put_answer(key("q"), scored_plan(), 0), score(key("q"))
-
-
-def test_a_score_that_was_asked_for_and_is_what_the_reply_says_has_no_fault() -> None:
-    """With those that share it."""
-    assert not faults(PUT, SCORE, shared(key("q"), scored_plan(), 1))
-
-
-@pytest.mark.parametrize(
-    ("event", "says"),
-    [
-        (replace(SCORE, score=8.0), "its reply says 7.0, the event says 8.0"),
-        (replace(SCORE, reply="SCORE: 70", score=70.0), "its reply says None, the event says 70.0"),
-        (replace(SCORE, parser="palm@1"), "unknown parser 'palm@1'; a newer tourney may know it"),
-    ],
-)
-def test_a_score_that_does_not_follow_from_its_reply_is_a_fault(
-    event: ScoreReceived, says: str
-) -> None:
-    """On the scale that was asked for."""
-    assert faults(PUT, event) == [says]
-
-
-def test_a_score_or_samples_of_a_query_that_was_not_submitted_are_a_fault() -> None:
-    """Nobody could say of which answer."""
-    said = f"it answers query {key('q')[:12]}, which was not submitted before it"
-
-    assert faults(SCORE, shared(key("q"), scored_plan(), 1)) == [said, said]
-
-
-def test_a_score_that_was_paid_for_twice_is_a_fault() -> None:
-    """By one tournament; another may have paid for it, too."""
-    assert faults(PUT, SCORE, SCORE) == ["the same result was recorded and paid for before"]
-    assert not evaluation_faults([*recorded([PUT, SCORE]), *recorded([PUT, SCORE], stream=OTHER)])
+def test_tournaments_that_were_merged_may_have_paid_for_the_same_score() -> None:
+    """As for a verdict."""
+    assert not faults([*recorded([PUT, SCORE]), *recorded([PUT, SCORE], stream=OTHER)])
 
 
 def test_a_redacted_score_is_not_read_again() -> None:
     """What its reply said is gone."""
-    put, given = recorded([PUT, replace(SCORE, reply="[redacted]")])
+    asked, given = recorded([PUT, replace(SCORE, reply="[redacted]")])
 
-    assert not evaluation_faults([put, given._replace(redacted=True)])
-
-
-def test_a_repeat_is_of_a_query_that_was_submitted_under_the_key_that_follows() -> None:
-    """Else it might be taken for the verdict that counts, or for another query's."""
-    tournament = known(*answered(opened()))
-    [match] = matches_of(tournament)
-    first = put(match, match.forward)
-    again = replace(first, query_key=repeat_key(first.query_key), repeats=first.query_key)
-
-    assert not faults(first, again, verdict(first.query_key), verdict(again.query_key, "B"))
-    assert faults(again) == [
-        f"it repeats query {first.query_key[:12]}, which was not submitted before it"
-    ]
-    assert faults(first, replace(again, query_key=key("?"))) == [
-        f"its key is not that of a repeat of query {first.query_key[:12]}"
-    ]
+    assert not faults([asked, given._replace(redacted=True)])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.judging import JudgeQuerySubmitted, PairReconciled, VerdictReceived, repeat_key
+from ledger.events.judging import JudgeQuerySubmitted, VerdictReceived, repeat_key
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import REDACTED
@@ -41,6 +41,7 @@ from tests.support.builders.events import (
     responses,
     verdict,
 )
+from tests.support.builders.money import put
 from tests.support.builders.worlds import (
     COUNTERBALANCED,
     Fate,
@@ -52,6 +53,7 @@ from tests.support.builders.worlds import (
     judged,
     matches_of,
     planned_pairings,
+    reconciled,
     settled,
     sure,
     unanswerable,
@@ -66,18 +68,7 @@ def asked(events: Sequence[Event]) -> tuple[Event, ...]:
     """Return events in which every query of every match was sent before the verdicts."""
     tournament = known(*events)
     sent = {
-        question.query_key: JudgeQuerySubmitted(
-            query_key=question.query_key,
-            judge=tournament.panel[0].judge_id,
-            dimension=match.pairing.rubric.dimension,
-            prompt_id=match.pairing.prompt.prompt_id,
-            entrant_a=match.pairing.a.entrant.entrant_id,
-            entrant_b=match.pairing.b.entrant.entrant_id,
-            order=question.order,
-            rubric_digest=match.pairing.rubric.digest,
-            response_a=match.pairing.a.response_key,
-            response_b=match.pairing.b.response_key,
-        )
+        question.query_key: put(match, question, by=tournament.panel[0].judge_id)
         for match in matches_of(tournament)
         for question in (match.forward, match.swapped)
     }
@@ -174,18 +165,7 @@ def test_a_pair_of_identical_responses_is_still_one() -> None:
     texts = {("base", "p1"): "Yes.", ("tuned", "p1"): "Yes."}
     events = (*opening, *responses(known(*opening), texts))
     [match] = matches_of(known(*events))
-    tie = PairReconciled(
-        dimension=match.pairing.rubric.dimension,
-        prompt_id=match.pairing.prompt.prompt_id,
-        entrant_a=match.pairing.a.entrant.entrant_id,
-        entrant_b=match.pairing.b.entrant.entrant_id,
-        judge=known(*events).panel[0].judge_id,
-        policy=DEFAULT_POLICY,
-        outcome="tie",
-        forward=match.forward_key,
-        swapped=match.swapped_key,
-        basis="identical",
-    )
+    tie = replace(reconciled(match, "tie"), basis="identical")
     state = state_of(redacted((*events, tie), of_type(events, "ResponseGenerated")[0]))
 
     [settlement] = settled(state)

@@ -15,7 +15,7 @@ A covariance from few clusters is unsure itself: a critical value is taken over 
 the pair's degrees of freedom, at the same chance.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
@@ -116,8 +116,20 @@ def pairs(ratings: BradleyTerryRatings, dimension: str = "") -> tuple[BradleyTer
         adjusted[inside] = chance.of(found.p()[inside])
         critical = critical_value(1 - chance.of_one(alpha), found.freedom[inside])
         reach[inside] = critical * found.error[inside]
-    rows = _rows(dimension, ratings, found, adjusted, reach)
+    rows = _rows(dimension, ratings.entrants, found, adjusted, reach)
     return tuple(sorted(rows, key=lambda row: -row.difference))
+
+
+def _rows(
+    dimension: str, entrants: Sequence[str], found: Differences, adjusted: Floats, reach: Floats
+) -> Iterator[BradleyTerryPair]:
+    for i, j in combinations(range(len(entrants)), 2):
+        if not np.isnan(found.points[i, j]):
+            a, b = (i, j) if found.points[i, j] >= 0 else (j, i)
+            gap, most = float(found.points[a, b]), reach[a, b]
+            bounds = known(gap - most), known(gap + most)
+            p = known(adjusted[a, b])
+            yield BradleyTerryPair(dimension, entrants[a], entrants[b], gap, *bounds, p)
 
 
 def baseline_of(ratings: BradleyTerryRatings) -> int | None:
@@ -144,28 +156,6 @@ def _through(found: Differences, baseline: int | None) -> Differences:
         np.where(stays, found.error, error + error[:, None]),
         np.where(stays, found.freedom, np.minimum(freedom, freedom[:, None])),
     )
-
-
-def _rows(
-    dimension: str,
-    ratings: BradleyTerryRatings,
-    found: Differences,
-    adjusted: Floats,
-    reach: Floats,
-) -> Iterator[BradleyTerryPair]:
-    for i, j in combinations(range(len(ratings.entrants)), 2):
-        if not np.isnan(found.points[i, j]):
-            a, b = (i, j) if found.points[i, j] >= 0 else (j, i)
-            difference = float(found.points[a, b])
-            yield BradleyTerryPair(
-                dimension,
-                ratings.entrants[a],
-                ratings.entrants[b],
-                difference,
-                low=known(difference - reach[a, b]),
-                high=known(difference + reach[a, b]),
-                p=known(adjusted[a, b]),
-            )
 
 
 def _ranked(ratings: BradleyTerryRatings) -> Iterator[NDArray[np.intp]]:

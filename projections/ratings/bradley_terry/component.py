@@ -15,14 +15,11 @@ from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, Support
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry, Davidson, PairModel
-from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.ratings.bradley_terry.uncertainty import (
     Uncertainty,
-    anchored,
     bootstrap_strengths,
     freedom_of_differences,
-    freedom_of_ratings,
-    percentile_interval,
+    percentile_uncertainty,
     student_uncertainty,
 )
 
@@ -90,7 +87,7 @@ class FittedComponent:
     @property
     def rating(self) -> Floats:
         """Elo points, (n,)."""
-        return self._scale(self.parameters).rating(self._strengths)
+        return self._scale(self.parameters).rating(self.fit[: len(self.entrants)])
 
     @property
     def nu(self) -> float:
@@ -100,11 +97,15 @@ class FittedComponent:
 
     def uncertainty(self, rng: np.random.Generator) -> Uncertainty:
         """Return intervals and covariance; rng draws resamples, if any."""
-        scale, parameters, robust = self._scale(self.parameters), self.parameters, self._robust()
+        parameters, scale = self.parameters, self._scale(self.parameters)
+        figures = np.zeros((len(self.entrants), len(self.fit)))
+        figures[:, : len(figures)] = self._scale(replace(parameters, anchor=None)).points
+        covariance, own = self.likelihood.sandwich(self.fit).spread_of(figures)
+        freedom = freedom_of_differences(covariance.diagonal(), own)
         if parameters.interval == "sandwich":
-            covariance = scale.points @ robust.covariance @ scale.points.T / ELO**2
+            covariance = scale.points @ covariance @ scale.points.T / ELO**2
             return student_uncertainty(
-                self.entrants, self.rating, covariance, robust.freedom, self.support, parameters
+                self.entrants, self.rating, covariance, freedom, self.support, parameters
             )
         draws = bootstrap_strengths(
             self.likelihood,
@@ -113,45 +114,13 @@ class FittedComponent:
             resamples=parameters.resamples,
             rng=rng,
         )
-        is_anchor = anchored(self.entrants, parameters.anchor)
-        freedom = freedom_of_ratings(robust.freedom, is_anchor)
-        found = percentile_interval(scale.rating(draws), freedom, parameters.level)
-        resampled = Uncertainty(
-            *found.bounds, found.covariance, robust.freedom, found.n_without_fit
+        return percentile_uncertainty(
+            self.entrants, scale.rating(draws), freedom, self.support, parameters
         )
-        return resampled.without_certainty(self.support.is_enough, is_anchor)
-
-    @property
-    def _strengths(self) -> Floats:
-        return self.fit[: len(self.entrants)]
 
     def _scale(self, parameters: BradleyTerryParameters) -> Scale:
         alone = np.zeros(len(self.entrants), dtype=np.intp)
         return scale_of(self.entrants, alone, self.support, parameters)
-
-    def _robust(self) -> "_Robust":
-        """Return the sandwich R (sum of g g' + P) R', R taking derivatives to ratings.
-
-        P is the prior's information: it counts as evidence of known variance. Without it, an
-        entrant that never lost would seem sure of a rating that is all prior.
-        """
-        likelihood, units, n = self.likelihood, self.likelihood.units, len(self.entrants)
-        scores = likelihood.model.scores(self.fit, units)
-        fitted = sandwich(units, scores, likelihood.information(self.fit))
-        meat = fitted.meat()
-        meat[np.arange(n), np.arange(n)] += likelihood.precision
-        about_mean = self._scale(replace(self.parameters, anchor=None))
-        response = about_mean.points @ fitted.inverse[:n]
-        covariance = response @ meat @ response.T
-        freedom = freedom_of_differences(covariance.diagonal(), fitted.freedom(response))
-        return _Robust(covariance, freedom)
-
-
-class _Robust(NamedTuple):
-    """The sandwich covariance of strengths about their mean, and its degrees of freedom, (n, n)."""
-
-    covariance: Floats
-    freedom: Floats
 
 
 def fit_component(

@@ -6,10 +6,9 @@ went one way only, one is above the other by more than any number; where neither
 known. Battles are grouped in clusters, by prompt or each alone; clusters are independent.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import count
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,15 +45,22 @@ class Components:
 
 
 def components_of(n: int, source: NDArray[np.intp], target: NDArray[np.intp]) -> Components:
-    """Find the strongly connected components of n nodes, given edges from source to target."""
-    edges = _distinct(source * n + target)
-    source, target = np.divmod(edges, max(n, 1))
-    successors = np.split(target, np.searchsorted(source, np.arange(1, n)))[:n]
-    found = list(_Search(successors).components())
-    label = np.empty(n, dtype=np.intp)
-    for number, members in enumerate(reversed(found)):
-        label[members] = number
-    return Components(label, _above(len(found), label[source], label[target]))
+    """Find the strongly connected components of n nodes, given edges from source to target.
+
+    Who reaches more nodes has the lower number, and so has what is above another component.
+    """
+    reach = np.eye(n, dtype=np.bool_)
+    reach[source, target] = True
+    n_reached = 0
+    while n_reached < reach.sum():
+        n_reached, steps = reach.sum(), reach.astype(np.float32)
+        reach = steps @ steps > 0  # products of matrices are fast with floats only
+    same = reach & reach.T
+    first = np.flatnonzero(~np.tril(same, -1).any(axis=1))  # node of each component
+    first = first[np.lexsort((-first, -reach[first].sum(axis=1)))]
+    above = reach[np.ix_(first, first)]
+    np.fill_diagonal(above, val=False)
+    return Components(np.nonzero(same[:, first])[1], above)
 
 
 def one_component(n: int) -> Components:
@@ -86,69 +92,6 @@ def _first_reaches_all(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(reached.all(axis=(1, 2)))
 
 
-class _Search:
-    """Tarjan's algorithm (1972) with its own stack, to avoid Python's recursion limit."""
-
-    def __init__(self, successors: Sequence[NDArray[np.intp]]) -> None:
-        n = len(successors)
-        self._successors = [each.tolist() for each in successors]
-        self._numbers = count()
-        self._found = [-1] * n  # in which order; n once the node's component is complete
-        self._lowest = [n] * n  # found first of those that a node is known to reach
-        self._open: list[int] = []  # found, and of no complete component
-
-    def components(self) -> Iterator[list[int]]:
-        """Yield each component after all those that it reaches."""
-        for root in range(len(self._successors)):
-            if self._found[root] < 0:
-                yield from self._components_from(root)
-
-    def _components_from(self, root: int) -> Iterator[list[int]]:
-        way = [self._enter(root)]
-        while way:
-            node, rest = way[-1]
-            following = next(rest, None)
-            if following is None:
-                way.pop()
-                if self._lowest[node] == self._found[node]:
-                    yield self._complete(node)
-                else:  # so it is not the root
-                    self._lower(way[-1][0], self._lowest[node])
-            elif self._found[following] < 0:
-                way.append(self._enter(following))
-            else:
-                self._lower(node, self._found[following])
-
-    def _enter(self, node: int) -> tuple[int, Iterator[int]]:
-        self._found[node] = self._lowest[node] = next(self._numbers)
-        self._open.append(node)
-        return node, iter(self._successors[node])
-
-    def _lower(self, node: int, found: int) -> None:
-        self._lowest[node] = min(self._lowest[node], found)
-
-    def _complete(self, node: int) -> list[int]:
-        members: list[int] = []
-        while node not in members[-1:]:
-            members.append(self._open.pop())
-            self._found[members[-1]] = len(self._found)
-        return members
-
-
-def _above(n: int, source: NDArray[np.intp], target: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which of n components is above which, from edges that lead to higher numbers."""
-    above = np.zeros((n, n), dtype=np.bool_)
-    above[source, target] = source != target
-    for number in reversed(range(n)):
-        above[number] |= above[above[number]].any(axis=0)
-    return above
-
-
-_Columns: TypeAlias = tuple[
-    NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]
-]
-
-
 @dataclass(frozen=True)
 class ClusteredBattles:
     """Battles as arrays, each with its cluster; clusters that are alike are counted once.
@@ -156,7 +99,7 @@ class ClusteredBattles:
     Attributes:
         n_entrants: How many entrants there are.
         a: (n,) an entrant.
-        b: (n,) another, of a higher number.
+        b: (n,) another.
         score: (n,) a's score, in [0, 1].
         weight: (n,) positive.
         unit: (n,) the number of the battle's cluster.
@@ -243,39 +186,41 @@ def _distinct(numbers: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def clustered_battles(battles: Battles, kind: IntervalUnit) -> ClusteredBattles:
-    """Group battles into clusters; equal single-battle clusters are counted together."""
-    if kind == "battles":
-        return _cells(battles, np.ones(len(battles), dtype=np.bool_))
-    alone = np.bincount(battles.cluster)[battles.cluster] == 1
-    cells = _cells(battles, alone)
-    a, b, score, weight = _columns(battles, ~alone)
-    prompts, unit = np.unique(battles.cluster[~alone], return_inverse=True)
+    """Group battles into clusters; equal battles that are alone in theirs are counted together."""
+    n, n_battles = len(battles.entrants), len(battles)
+    score = np.where(battles.a < battles.b, battles.score, 1.0 - battles.score)
+    a, b = np.minimum(battles.a, battles.b), np.maximum(battles.a, battles.b)
+    is_alone = np.ones(n_battles, dtype=np.bool_)
+    if kind == "prompts":
+        is_alone = np.bincount(battles.cluster)[battles.cluster] == 1
+    alone, others = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
+    scores, at_score = np.unique(score[alone], return_inverse=True)
+    weights, at_weight = np.unique(battles.weight[alone], return_inverse=True)
+    places = (a[alone], b[alone], at_score, at_weight)
+    cell = np.ravel_multi_index(places, (n, n, len(scores), len(weights)))
+    _, first, count = np.unique(cell, return_index=True, return_counts=True)
+    prompts, unit = np.unique(battles.cluster[others], return_inverse=True)
+    chosen = np.concatenate((alone[first], others))
     return ClusteredBattles(
-        cells.n_entrants,
-        a=np.concatenate((cells.a, a)),
-        b=np.concatenate((cells.b, b)),
-        score=np.concatenate((cells.score, score)),
-        weight=np.concatenate((cells.weight, weight)),
-        unit=np.concatenate((cells.unit, len(cells.count) + unit)),
-        count=np.concatenate((cells.count, np.ones_like(prompts, dtype=np.int64))),
+        n,
+        a=a[chosen],
+        b=b[chosen],
+        score=score[chosen],
+        weight=battles.weight[chosen],
+        unit=np.concatenate((np.arange(len(first)), len(first) + unit)),
+        count=np.concatenate((count, np.ones_like(prompts))),
     )
 
 
-def _cells(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
-    """Return each distinct battle among the chosen once, as a cluster."""
-    a, b, score, weight = _columns(battles, chosen)
-    n, scores, weights = len(battles.entrants), np.unique(score), np.unique(weight)
-    shape = (n, n, len(scores), len(weights))
-    places = (a, b, np.searchsorted(scores, score), np.searchsorted(weights, weight))
-    cell, count = np.unique(np.ravel_multi_index(places, shape), return_counts=True)
-    a, b, at_score, at_weight = np.unravel_index(cell, shape)
+def single_battles(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
+    """Return some battles one by one, clustered by prompt, in the order of prompts' numbers."""
+    prompts, unit = np.unique(battles.cluster[chosen], return_inverse=True)
     return ClusteredBattles(
-        n, a, b, scores[at_score], weights[at_weight], np.arange(len(cell)), count
+        len(battles.entrants),
+        a=battles.a[chosen],
+        b=battles.b[chosen],
+        score=battles.score[chosen],
+        weight=battles.weight[chosen],
+        unit=unit,
+        count=np.ones_like(prompts),
     )
-
-
-def _columns(battles: Battles, chosen: NDArray[np.bool_]) -> _Columns:
-    """Return both entrants, the lower number first, that one's score, and the weight."""
-    a, b, score = battles.a[chosen], battles.b[chosen], battles.score[chosen]
-    score = np.where(a < b, score, 1.0 - score)
-    return np.minimum(a, b), np.maximum(a, b), score, battles.weight[chosen]

@@ -1,9 +1,10 @@
 """Maximise a model's log-likelihood of battles, with the prior if there is one."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,44 +13,47 @@ from projections.battles.columns import CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import TOO_FAR, Derivatives, PairModel, Slopes, Tally
+from projections.ratings.bradley_terry.sandwich import Sandwich, sandwich
 
+EXACT: Final = 1e-6  # of a strength: what is missing after the last step is its square
 _MOST_STEPS: Final = 200  # no strength goes further than as many units
 _FARTHEST: Final = 350.0  # from 0: the odds of two such strengths can still be multiplied
 
 
-class Maximum(NamedTuple):
-    """The result: parameters, (batch, k), and which of the batch converged, (batch,)."""
-
-    parameters: Floats
-    converged: NDArray[np.bool_]
-
-
 def maximise(
-    derivatives: Derivatives, start: Floats, *, n_strengths: int, tolerance: float
-) -> Maximum:
+    derivatives: Derivatives,
+    start: Floats,
+    span: Callable[[Floats], Floats],
+    *,
+    tolerance: float = EXACT,
+) -> Floats:
     """Maximise the log-likelihoods of log-linear models by Newton's method, from (batch, k).
 
-    A step changes no log odds by more than its span, the range of its strengths (the first
-    n_strengths) and what it adds to the other parameters; it is shortened to a span of 1. The third
+    No step changes log odds by more than its span; it is shortened to a span of 1. The third
     derivative along a step is at most span times the second, so every such step goes up (Bach
     2010). A step of less span than the tolerance is the last; what remains is about its square.
-    Strengths whose odds cannot be computed have not converged: where the information is lost in
-    rounding, a step may shift all of them by any amount, and its span does not show it.
+
+    Args:
+        derivatives: Of the log-likelihoods.
+        start: The first parameters.
+        span: Returns the most by which steps, (batch, k), change log odds, (batch,).
+        tolerance: Of the last step.
+
+    Returns:
+        The parameters, (batch, k); NaN where there is no maximum, or it is too far to compute odds:
+        where the information is lost in rounding, a step may shift all strengths by any amount,
+        and its span does not show it.
     """
     parameters = start
     for _ in range(_MOST_STEPS):
         gradient, information = derivatives(parameters)
-        step = np.linalg.solve(information, gradient[:, :, None])[:, :, 0]
-        span = np.ptp(step[:, :n_strengths], axis=1) + np.abs(step[:, n_strengths:]).sum(axis=1)
-        parameters = parameters + step / np.maximum(span, 1.0)[:, None]
-        is_near = np.abs(parameters[:, :n_strengths]).max(axis=1) <= _FARTHEST
-        converged = (span < tolerance) & is_near
+        step = np.asarray(np.linalg.solve(information, gradient[:, :, None]), float)[:, :, 0]
+        most = span(step)
+        parameters = parameters + step / np.maximum(most, 1.0)[:, None]
+        converged = (most < tolerance) & (np.abs(parameters).max(axis=1) <= _FARTHEST)
         if converged.all():
             break
-    return Maximum(parameters, converged)
-
-
-_EXACT: Final = 1e-6  # of a strength: what is missing after the last step is its square
+    return np.where(converged[:, None], parameters, np.nan)
 
 
 @dataclass(frozen=True)
@@ -63,10 +67,6 @@ class Likelihood:
     units: ClusteredBattles
     precision: float = 0.0
 
-    @cached_property
-    def _tally(self) -> Tally:
-        return self.model.tally(self.units)
-
     def counts(self, numbers: Floats) -> Floats:
         """Return the model's counts, (batch, *shape), of (batch, n_clusters) occurrences."""
         unit, place, amount = self._tally
@@ -75,51 +75,34 @@ class Likelihood:
             row[:] = np.bincount(place, amount * number[unit], minlength=len(row))
         return counts.reshape(len(numbers), *self.model.shape)
 
-    def has_fit(self, counts: Floats) -> NDArray[np.bool_]:
-        """Say for which counts, (batch, *shape), the strengths of highest likelihood are finite."""
-        return self.model.has_fit(counts, prior=self.precision > 0)
-
     def fit(self) -> Floats | None:
         """Return the parameters of highest likelihood, (k,), or None where they are not finite.
 
         Without a prior only differences of strengths are determined, and the first is 0.
         """
         counts = self._counted()
-        if not self.has_fit(counts).all():
+        if not self._has_fit(counts).all():
             return None
-        start = np.zeros((1, self.model.n_parameters))
         try:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # then it diverges
-                fitted = self.maximise(start, counts, tolerance=_EXACT)
+                [fitted] = self._maximised(np.zeros((1, self.model.n_parameters)), counts)
         except np.linalg.LinAlgError as error:
             raise CannotRate(*TOO_FAR) from error
-        if not fitted.converged.all():
+        if np.isnan(fitted).any():
             raise CannotRate(*TOO_FAR)
-        return np.asarray(fitted.parameters[0])
+        return np.asarray(fitted)
 
     def information(self, parameters: Floats) -> Floats:
         """Return the negative second derivatives at parameters, (k,), as (k, k)."""
         slopes = self._derivatives(self._counted(), centre=0.0)(parameters[None, :])
         return np.asarray(slopes.information[0])
 
-    def maximise(
-        self,
-        start: Floats,
-        counts: Floats,
-        *,
-        tolerance: float,
-        centre: Floats | float = 0.0,
-    ) -> Maximum:
-        """Maximise for each of several counts, (batch, *shape), from (batch, k) parameters.
-
-        centre: (batch, n_entrants) of the prior.
-        """
-        return maximise(
-            self._derivatives(counts, centre),
-            start,
-            n_strengths=self.model.n_entrants,
-            tolerance=tolerance,
-        )
+    def sandwich(self, parameters: Floats) -> Sandwich:
+        """Return the fit at parameters, (k,), as the covariance of figures needs it."""
+        penalty = np.zeros(len(parameters))
+        penalty[: self.model.n_entrants] = self.precision
+        scores = self.model.scores(parameters, self.units)
+        return sandwich(self.units, scores, self.information(parameters), penalty)
 
     def refitted(
         self,
@@ -135,15 +118,35 @@ class Likelihood:
         or (batch, n_entrants).
         """
         counts, found = self.counts(numbers), np.full((len(numbers), len(start)), np.nan)
-        fitted = self.has_fit(counts)
+        fitted = self._has_fit(counts)
         centres = np.full((len(numbers), self.model.n_entrants), centre, np.float64)[fitted]
         begin = np.tile(start, (int(fitted.sum()), 1))
-        maximum = self.maximise(begin, counts[fitted], tolerance=tolerance, centre=centres)
-        found[fitted] = np.where(maximum.converged[:, None], maximum.parameters, np.nan)
+        found[fitted] = self._maximised(begin, counts[fitted], tolerance, centres)
         return found
+
+    @cached_property
+    def _tally(self) -> Tally:
+        return self.model.tally(self.units)
 
     def _counted(self) -> Floats:
         return self.counts(self.units.count[None, :].astype(np.float64))
+
+    def _has_fit(self, counts: Floats) -> NDArray[np.bool_]:
+        return self.model.has_fit(counts, prior=self.precision > 0)
+
+    def _maximised(
+        self,
+        start: Floats,
+        counts: Floats,
+        tolerance: float = EXACT,
+        centre: Floats | float = 0.0,
+    ) -> Floats:
+        n = self.model.n_entrants
+
+        def span(step: Floats) -> Floats:
+            return np.asarray(np.ptp(step[:, :n], axis=1) + np.abs(step[:, n:]).sum(axis=1))
+
+        return maximise(self._derivatives(counts, centre), start, span, tolerance=tolerance)
 
     def _derivatives(self, counts: Floats, centre: Floats | float) -> Derivatives:
         """Differentiate with the prior; without one, hold the first strength at its value.

@@ -30,15 +30,9 @@ TOO_FAR: Final = (
 """Why no model can be fitted, and the remedy."""
 
 
-class Tally(NamedTuple):
-    """The terms that battles add to the counts that a model is fitted to.
-
-    unit: (m,) the cluster; place: (m,) the index in the flattened counts; amount: (m,).
-    """
-
-    unit: NDArray[np.intp]
-    place: NDArray[np.intp]
-    amount: Floats
+Tally: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp], Floats]
+"""What battles add to the counts that a model is fitted to: cluster, place in the flattened counts,
+and amount, (m,) each."""
 
 
 class Slopes(NamedTuple):
@@ -64,18 +58,6 @@ class Scores(NamedTuple):
     slope: Floats
     information: Floats
 
-    @classmethod
-    def logistic(cls, surprise: Floats, variance: Floats, rows: Floats) -> "Scores":
-        """Return those of a logistic model.
-
-        Args:
-            surprise: (n,) score minus the expected one, times the weight.
-            variance: (n,) of the score, times the weight.
-            rows: (n, few) derivatives of the log odds.
-        """
-        products = rows[:, :, None] * rows[:, None, :]
-        return cls(surprise[:, None] * rows, variance[:, None, None] * products)
-
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "Scores":
         """Select battles."""
         return Scores(self.slope[chosen], self.information[chosen])
@@ -98,16 +80,10 @@ class BradleyTerry:
         return self.n_entrants
 
     def tally(self, units: ClusteredBattles) -> Tally:
-        """Return the terms that battles add to the counts: each side's score but 0."""
-        won, lost = units.score != 0, units.score != 1
-        forth, back = units.a * self.n_entrants + units.b, units.b * self.n_entrants + units.a
-        return Tally(
-            unit=np.concatenate((units.unit[won], units.unit[lost])),
-            place=np.concatenate((forth[won], back[lost])),
-            amount=np.concatenate(
-                ((units.weight * units.score)[won], (units.weight * (1.0 - units.score))[lost])
-            ),
-        )
+        """Return what battles add to the counts: each side's score."""
+        n, won, lost = self.n_entrants, units.weight * units.score, units.weight * (1 - units.score)
+        place = np.concatenate((units.a * n + units.b, units.b * n + units.a))
+        return np.tile(units.unit, 2), place, np.concatenate((won, lost))
 
     def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
         """Say for which counts the strengths of highest likelihood are finite, (batch,).
@@ -179,7 +155,7 @@ class Davidson:
         kind = (units.score == TIE).astype(np.intp)
         first, second = np.where(lost, units.b, units.a), np.where(lost, units.a, units.b)
         place = np.ravel_multi_index((kind, first, second), self.shape)
-        return Tally(units.unit, place, units.weight)
+        return units.unit, place, units.weight
 
     def has_fit(self, counts: Floats, *, prior: bool) -> NDArray[np.bool_]:
         """Say where strengths and nu are finite; nu is 0 without ties, as in Bradley and Terry."""

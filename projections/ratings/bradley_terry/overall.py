@@ -17,12 +17,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import Components, Support
-from projections.ratings.bradley_terry.rate import (
-    BradleyTerryRatings,
-    Zero,
-    rate,
-)
-from projections.ratings.bradley_terry.sandwich import sandwich
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, PointRatings, Zero, rate
 from projections.ratings.bradley_terry.uncertainty import student_uncertainty
 
 
@@ -35,48 +30,28 @@ class WeightedDimension(NamedTuple):
     ratings: BradleyTerryRatings
 
 
-class _Contribution(NamedTuple):
-    """What a dimension adds to the ratings of m entrants.
-
-    prompts: (n_prompts,) their numbers; moved: (n_prompts, m) each one's influence on the ratings;
-    of_prior: (m, m) the variance of the dimension's prior, which is independent of the others.
-    """
-
-    prompts: NDArray[np.intp]
-    moved: Floats
-    of_prior: Floats
-
-
 def joint_covariance(parts: Sequence[WeightedDimension], members: NDArray[np.intp]) -> Floats:
     """Return the covariance of the overall ratings of m entrants, (m, m), in squared Elo points.
+
+    Priors of dimensions are independent of each other.
 
     Args:
         parts: The dimensions; a prompt has one number on all.
         members: (m,) entrants that are in one component on each dimension.
     """
-    contributions = [_contribution(part, members) for part in parts]
-    prompts = np.unique(np.concatenate([each.prompts for each in contributions]))
-    moved = np.zeros((len(prompts), len(members)))
-    for each in contributions:
-        moved[np.searchsorted(prompts, each.prompts)] += each.moved
-    return np.asarray(moved.T @ moved + sum(each.of_prior for each in contributions))
-
-
-def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contribution:
-    label = part.ratings.components.label
-    peers = part.ratings.components.members(label[members[0]])
-    likelihood, fit, inside = part.ratings.fitted(part.battles, peers)
-    figures = np.zeros((len(members), len(fit)))
-    figures[:, : len(peers)] = part.share * part.ratings.scale().points[np.ix_(members, peers)]
-    scores = likelihood.model.scores(fit, likelihood.units)
-    robust = sandwich(likelihood.units, scores, likelihood.information(fit))
-    response = figures @ robust.inverse
-    of_strengths = response[:, : len(peers)]
-    return _Contribution(
-        np.unique(part.battles.cluster[inside]),
-        np.concatenate([table @ response.T for table in robust.tables()]),
-        of_prior=likelihood.precision * of_strengths @ of_strengths.T,
-    )
+    n_prompts = max(int(part.battles.cluster.max()) for part in parts) + 1
+    moved, of_priors = np.zeros((n_prompts, len(members))), np.zeros((len(members), len(members)))
+    for part in parts:
+        ratings = part.ratings
+        peers = ratings.components.members(ratings.components.label[members[0]])
+        likelihood, fit, inside = ratings.fitted(part.battles, peers)
+        figures = np.zeros((len(members), len(fit)))
+        figures[:, : len(peers)] = part.share * ratings.scale().points[np.ix_(members, peers)]
+        robust = likelihood.sandwich(fit)
+        moved[np.unique(part.battles.cluster[inside])] += robust.influences(figures)
+        of_prior = (figures @ robust.inverse)[:, : len(peers)]
+        of_priors += likelihood.precision * of_prior @ of_prior.T
+    return np.asarray(moved.T @ moved + of_priors)
 
 
 class Missing(NamedTuple):
@@ -184,15 +159,10 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
     uncertainty = student_uncertainty(
         some.entrants, rating, covariance, freedom, support, some.parameters
     )
-    return replace(
-        some.with_uncertainty(uncertainty),
-        components=components,
-        rating=rating,
-        support=support,
-        nu=np.full(len(components), np.nan),
-        n_battles=np.sum([part.ratings.n_battles for part in parts], axis=0),
-        n_without_fit=np.zeros(len(components), dtype=np.intp),
-    )
+    nu = np.full(len(components), np.nan)
+    points = PointRatings(some.parameters, some.entrants, components, rating, support, nu)
+    n_battles = np.sum([part.ratings.n_battles for part in parts], axis=0)
+    return points.with_uncertainty(uncertainty, n_battles)
 
 
 def _product(several: Sequence[Components]) -> Components:

@@ -4,9 +4,9 @@ Strengths are fitted within each component of entrants that scored against each 
 components there is an order, or nothing. A prior joins all entrants into one component.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from projections.ratings.bradley_terry.evidence import (
     clustered_battles,
     components_of,
     one_component,
+    single_battles,
     support_of,
 )
 from projections.ratings.bradley_terry.likelihood import Likelihood
@@ -37,7 +38,7 @@ from projections.ratings.bradley_terry.models import (
     PairModel,
     require_whole_outcomes,
 )
-from projections.ratings.bradley_terry.uncertainty import Uncertainty, single_battles
+from projections.ratings.bradley_terry.uncertainty import Uncertainty
 from projections.results.ratings import BradleyTerryRow
 
 Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]
@@ -84,6 +85,29 @@ class PointRatings:
             model, fit = Davidson(len(members)), np.append(fit, np.log(nu))
         return Likelihood(model, units, precision_of(self.parameters)), fit, inside
 
+    def with_uncertainty(
+        self,
+        found: Uncertainty,
+        n_battles: NDArray[np.intp],
+        n_without_fit: NDArray[np.intp] | None = None,
+    ) -> "BradleyTerryRatings":
+        """Return the ratings with their uncertainty; the others as for `BradleyTerryRatings`."""
+        none = np.zeros(len(self.components), dtype=np.intp)
+        return BradleyTerryRatings(
+            self.parameters,
+            self.entrants,
+            self.components,
+            self.rating,
+            self.support,
+            self.nu,
+            found.lower,
+            found.upper,
+            found.covariance,
+            found.freedom,
+            n_battles,
+            none if n_without_fit is None else n_without_fit,
+        )
+
     def rated_groups(self) -> Iterator[NDArray[np.intp]]:
         """Yield the components of two entrants or more that have finite ratings."""
         for members in self.components:
@@ -116,16 +140,6 @@ class BradleyTerryRatings(PointRatings):
     freedom: Floats
     n_battles: NDArray[np.intp]
     n_without_fit: NDArray[np.intp]
-
-    def with_uncertainty(self, uncertainty: Uncertainty) -> "BradleyTerryRatings":
-        """Return the ratings with another uncertainty."""
-        return replace(
-            self,
-            lower=uncertainty.lower,
-            upper=uncertainty.upper,
-            covariance=uncertainty.covariance,
-            freedom=uncertainty.freedom,
-        )
 
     def widened(self, by: float) -> "BradleyTerryRatings":
         """Return the ratings with intervals, and errors of differences, so many times as wide."""
@@ -191,15 +205,16 @@ class BradleyTerryRatings(PointRatings):
         if len(self.components.members(component)) > 1:
             return "no finite fit"
         above = self.components.above
-        match bool(above[component].any()), bool(above[:, component].any()):
-            case True, False:
-                return "undefeated"
-            case False, True:
-                return "winless"
-            case True, True:
-                return "one-way"
-            case _:
-                return "not comparable"
+        return _BETWEEN[bool(above[component].any()), bool(above[:, component].any())]
+
+
+_BETWEEN: Final[Mapping[tuple[bool, bool], Reason]] = {
+    (True, False): "undefeated",
+    (False, True): "winless",
+    (True, True): "one-way",
+    (False, False): "not comparable",
+}
+"""Why an entrant that is alone has no rating, by whether it is above others, and others above."""
 
 
 def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRatings:
@@ -222,17 +237,13 @@ def rate_points(battles: Battles, parameters: BradleyTerryParameters) -> PointRa
     Raises:
         CannotRate: As for `rate`.
     """
-    return _fitted(battles, parameters).points
+    return _fitted(battles, parameters)[0]
 
 
-class _Fitted(NamedTuple):
-    """Ratings, and the fit of each component that has one."""
-
-    points: PointRatings
-    fits: Sequence[FittedComponent | None]
-
-
-def _fitted(battles: Battles, parameters: BradleyTerryParameters) -> _Fitted:
+def _fitted(
+    battles: Battles, parameters: BradleyTerryParameters
+) -> tuple[PointRatings, Sequence[FittedComponent | None]]:
+    """Return ratings, and the fit of each component that has one."""
     if parameters.anchor is not None and parameters.anchor not in battles.entrants:
         raise CannotRate(f"the anchor {parameters.anchor!r} has no battle", "choose one that has")
     if parameters.ties == "davidson":
@@ -247,7 +258,7 @@ def _fitted(battles: Battles, parameters: BradleyTerryParameters) -> _Fitted:
         if (fit := fits[-1]) is not None:
             rating[members], nu[number] = fit.rating, fit.nu
     points = PointRatings(parameters, battles.entrants, components, rating, support, nu)
-    return _Fitted(points, fits)
+    return points, fits
 
 
 def _components(battles: Battles, parameters: BradleyTerryParameters) -> Components:
@@ -276,12 +287,6 @@ def _assembled(
             covariance[np.ix_(members, members)] = uncertainty.covariance
             freedom[np.ix_(members, members)] = uncertainty.freedom
             n_without_fit[number] = uncertainty.n_without_fit
-    return BradleyTerryRatings(
-        **vars(points),
-        lower=lower,
-        upper=upper,
-        covariance=covariance,
-        freedom=freedom,
-        n_battles=np.bincount(np.concatenate((battles.a, battles.b)), minlength=n),
-        n_without_fit=n_without_fit,
-    )
+    found = Uncertainty(lower, upper, covariance, freedom)
+    n_battles = np.bincount(np.concatenate((battles.a, battles.b)), minlength=n)
+    return points.with_uncertainty(found, n_battles, n_without_fit)

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battles
 from projections.intervals import ROUNDING, Floats
-from projections.ratings.bradley_terry.evidence import ClusteredBattles, Support
+from projections.ratings.bradley_terry.evidence import Support
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.student import critical_value
 
@@ -39,28 +38,7 @@ class Uncertainty(NamedTuple):
     upper: Floats
     covariance: Floats
     freedom: Floats
-    n_without_fit: int
-
-    def without_certainty(
-        self, is_enough: NDArray[np.bool_], is_anchor: NDArray[np.bool_]
-    ) -> "Uncertainty":
-        """Replace bounds and covariance by NaN on thin evidence, and where no two clusters differ.
-
-        Clusters that all agree say nothing of how others would vary. The anchor alone is fixed by
-        decree; if the evidence on it is thin, no rating that hangs from it has bounds.
-
-        Args:
-            is_enough: (n,) whether there are enough clusters.
-            is_anchor: (n,) whether it is the anchor.
-        """
-        alike = (self.upper - self.lower < NO_SPREAD) & ~is_anchor
-        unknown = alike | ~is_enough
-        unbound = (unknown | (is_anchor & unknown).any()) & ~is_anchor
-        return self._replace(
-            lower=np.where(unbound, np.nan, self.lower),
-            upper=np.where(unbound, np.nan, self.upper),
-            covariance=np.where(unknown[:, None] | unknown, np.nan, self.covariance),
-        )
+    n_without_fit: int = 0
 
 
 def student_uncertainty(
@@ -76,23 +54,57 @@ def student_uncertainty(
     covariance: (n, n) of ratings; freedom: (n, n) of differences.
     """
     is_anchor = anchored(entrants, parameters.anchor)
-    bounds = t_interval(
-        rating, covariance, freedom_of_ratings(freedom, is_anchor), parameters.level
+    own = freedom_of_ratings(freedom, is_anchor)
+    bounds = t_interval(rating, covariance, own, parameters.level)
+    return _where_known(Uncertainty(*bounds, covariance, freedom), support, is_anchor)
+
+
+def percentile_uncertainty(
+    entrants: Sequence[str],
+    draws: Floats,
+    freedom: Floats,
+    support: Support,
+    parameters: BradleyTerryParameters,
+) -> Uncertainty:
+    """Return expanded percentile intervals of ratings, where there is evidence enough for them.
+
+    The percentiles are those of the normal distribution at sqrt(C / (C - 1)) t: resamples of C
+    clusters vary too little, and few clusters have long tails (Hesterberg 2015).
+
+    draws: (resamples, n) ratings, NaN without a fit; freedom: (n, n) of differences, the C - 1.
+    """
+    n, is_anchor = draws.shape[1], anchored(entrants, parameters.anchor)
+    few = np.maximum(np.nan_to_num(freedom_of_ratings(freedom, is_anchor), nan=np.inf), 1.0)
+    reach = np.sqrt(1 + 1 / few) * critical_value(parameters.level, few)
+    expanded = np.array([2 * NormalDist().cdf(each) - 1 for each in reach])
+    bounds = percentiles(draws, expanded)
+    fitted = draws[~np.isnan(draws).any(axis=1)]
+    covariance = np.full((n, n), np.nan)
+    if len(fitted) > 1 and np.isfinite(bounds).all():
+        covariance = np.cov(fitted, rowvar=False).reshape(n, n)
+    found = Uncertainty(*bounds, covariance, freedom, n_without_fit=len(draws) - len(fitted))
+    return _where_known(found, support, is_anchor)
+
+
+def _where_known(found: Uncertainty, support: Support, is_anchor: NDArray[np.bool_]) -> Uncertainty:
+    """Replace bounds and covariance by NaN on thin evidence, and where no two clusters differ.
+
+    Clusters that all agree say nothing of how others would vary. The anchor alone is fixed by
+    decree; if the evidence on it is thin, no rating that hangs from it has bounds.
+    """
+    alike = (found.upper - found.lower < NO_SPREAD) & ~is_anchor
+    unknown = alike | ~support.is_enough
+    unbound = (unknown | (is_anchor & unknown).any()) & ~is_anchor
+    return found._replace(
+        lower=np.where(unbound, np.nan, found.lower),
+        upper=np.where(unbound, np.nan, found.upper),
+        covariance=np.where(unknown[:, None] | unknown, np.nan, found.covariance),
     )
-    uncertainty = Uncertainty(*bounds, covariance, freedom, n_without_fit=0)
-    return uncertainty.without_certainty(support.is_enough, is_anchor)
 
 
 def anchored(entrants: Sequence[str], anchor: str | None) -> NDArray[np.bool_]:
     """Say which entrant is the anchor, (n,)."""
     return np.array([entrant == anchor for entrant in entrants], dtype=np.bool_)
-
-
-class Bounds(NamedTuple):
-    """Both ends of an interval, (n,) each."""
-
-    lower: Floats
-    upper: Floats
 
 
 def bootstrap_strengths(
@@ -115,44 +127,16 @@ def bootstrap_strengths(
         resamples: Their number.
         rng: The generator.
     """
-    n, n_units = likelihood.model.n_entrants, len(likelihood.units.count)
-    size = max(1, min(_BATCH // n**2, _DRAWN // n_units))
-    batches = [min(size, resamples - start) for start in range(0, resamples, size)]
-    return np.concatenate([_batch(likelihood, parameters, kind, each, rng) for each in batches])
-
-
-def percentiles(draws: Floats, level: float | Floats) -> Bounds:
-    """Return the bounds that leave out the same number of draws at either end.
-
-    A NaN counts as beyond both bounds, so a bound is infinite if there are too many.
-
-    Args:
-        draws: (resamples, n).
-        level: The share of draws between the bounds, of all or (n,) of each column.
-    """
-    n_below = (len(draws) * (1 - np.asarray(level)) / 2 + ROUNDING).astype(np.intp)
-    below = np.broadcast_to(n_below, draws.shape[1:])[None, :]
-    lower = np.sort(np.where(np.isnan(draws), -np.inf, draws), axis=0)
-    upper = np.sort(np.where(np.isnan(draws), np.inf, draws), axis=0)
-    return Bounds(
-        np.take_along_axis(lower, below, axis=0)[0],
-        np.take_along_axis(upper, len(draws) - 1 - below, axis=0)[0],
-    )
-
-
-def _batch(
-    likelihood: Likelihood,
-    parameters: Floats,
-    kind: Bootstrap,
-    size: int,
-    rng: np.random.Generator,
-) -> Floats:
-    n = likelihood.model.n_entrants
-    numbers = _evidence(likelihood.units.count, kind, size, rng)
+    n, count = likelihood.model.n_entrants, likelihood.units.count
     sd = likelihood.precision**-0.5 if likelihood.precision else 0.0
-    centre = rng.normal(scale=sd, size=(size, n))
-    found = likelihood.refitted(numbers, parameters, tolerance=_CLOSE, centre=centre)
-    return found[:, :n]
+    at_once, draws = max(1, min(_BATCH // n**2, _DRAWN // len(count))), np.empty((resamples, n))
+    for start in range(0, resamples, at_once):
+        size = min(at_once, resamples - start)
+        numbers = _evidence(count, kind, size, rng)
+        centre = rng.normal(scale=sd, size=(size, n))
+        found = likelihood.refitted(numbers, parameters, tolerance=_CLOSE, centre=centre)
+        draws[start : start + size] = found[:, :n]
+    return draws
 
 
 def _evidence(
@@ -165,20 +149,22 @@ def _evidence(
     return rng.multinomial(n_units, count / n_units, size).astype(np.float64)
 
 
-def single_battles(battles: Battles, chosen: NDArray[np.bool_]) -> ClusteredBattles:
-    """Return some battles one by one, clustered by prompt.
+def percentiles(draws: Floats, level: float | Floats) -> tuple[Floats, Floats]:
+    """Return the bounds that leave out the same number of draws at either end.
 
-    Clusters are numbered in the order of the prompts' numbers.
+    A NaN counts as beyond both bounds, so a bound is infinite if there are too many.
+
+    Args:
+        draws: (resamples, n).
+        level: The share of draws between the bounds, of all or (n,) of each column.
     """
-    prompts, unit = np.unique(battles.cluster[chosen], return_inverse=True)
-    return ClusteredBattles(
-        len(battles.entrants),
-        a=battles.a[chosen],
-        b=battles.b[chosen],
-        score=battles.score[chosen],
-        weight=battles.weight[chosen],
-        unit=unit,
-        count=np.ones_like(prompts, dtype=np.int64),
+    n_below = (len(draws) * (1 - np.asarray(level)) / 2 + ROUNDING).astype(np.intp)
+    below = np.broadcast_to(n_below, draws.shape[1:])[None, :]
+    lower = np.sort(np.where(np.isnan(draws), -np.inf, draws), axis=0)
+    upper = np.sort(np.where(np.isnan(draws), np.inf, draws), axis=0)
+    return (
+        np.take_along_axis(lower, below, axis=0)[0],
+        np.take_along_axis(upper, len(draws) - 1 - below, axis=0)[0],
     )
 
 
@@ -206,46 +192,13 @@ def freedom_of_ratings(freedom: Floats, is_anchor: NDArray[np.bool_]) -> Floats:
     return np.where(np.isnan(from_anchor), own, from_anchor)
 
 
-def t_interval(rating: Floats, spread: Floats, freedom: Floats, level: float) -> Bounds:
+def t_interval(
+    rating: Floats, spread: Floats, freedom: Floats, level: float
+) -> tuple[Floats, Floats]:
     """Return Student's interval of ratings, (n,), from a covariance, (n, n).
 
-    Args:
-        rating: (n,).
-        spread: (n, n) the covariance of ratings.
-        freedom: (n,) degrees of freedom; without meaning where the variance is 0.
-        level: How often the interval is to hold the truth.
+    freedom: (n,), without meaning where the variance is 0.
     """
     error = np.sqrt(np.maximum(spread.diagonal(), 0.0))  # 0 may come out a little below
     margin = np.where(error > 0, critical_value(level, freedom), 0.0) * error
-    return Bounds(rating - margin, rating + margin)
-
-
-class Percentiles(NamedTuple):
-    """Percentile bounds of resamples, (n,), and their covariance, NaN if a bound is infinite."""
-
-    bounds: Bounds
-    covariance: Floats
-    n_without_fit: int
-
-
-def percentile_interval(draws: Floats, freedom: Floats, level: float) -> Percentiles:
-    """Return the expanded percentile interval of resamples, (draws, n).
-
-    The percentiles are those of the normal distribution at sqrt(C / (C - 1)) t: resamples of C
-    clusters vary too little, and few clusters have long tails (Hesterberg 2015).
-
-    Args:
-        draws: Ratings by resample; NaN where it has no fit.
-        freedom: (n,) the C - 1 of each.
-        level: How often the interval is to hold the truth.
-    """
-    n = draws.shape[1]
-    few = np.maximum(np.nan_to_num(freedom, nan=np.inf), 1.0)
-    reach = np.sqrt(1 + 1 / few) * critical_value(level, few)
-    expanded = np.array([2 * NormalDist().cdf(each) - 1 for each in reach])
-    bounds = percentiles(draws, expanded)
-    fitted = draws[~np.isnan(draws).any(axis=1)]
-    spread = np.full((n, n), np.nan)
-    if len(fitted) > 1 and np.isfinite(bounds).all():
-        spread = np.cov(fitted, rowvar=False).reshape(n, n)
-    return Percentiles(bounds, spread, n_without_fit=len(draws) - len(fitted))
+    return rating - margin, rating + margin

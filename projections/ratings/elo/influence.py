@@ -5,8 +5,7 @@ does, of which it is the limit for many prompts (the infinitesimal jackknife: Ja
 end of a long season does not depend on its beginning.
 """
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +38,15 @@ def variances(battles: Battles, ratings: Floats, *, k: float, n_prompts: int) ->
         n_prompts: How many were judged; those without a battle here move nothing.
     """
     _, prompt = np.unique(battles.cluster, return_inverse=True)
-    expected = _expected(battles, ratings)
-    surprise = battles.score - expected.score
+    expected, slope = _expected(battles, ratings)
+    surprise = battles.score - expected
+    rate, modes = np.linalg.eigh(k * _information(battles, slope))
+    late = np.maximum(rate, _NO_TIME)
+    gained = -np.expm1(-late) / late  # of what would be gained if nothing decayed
+    responses = (modes * (k * gained)) @ modes.T  # of each rating to the sums of S - E of all
     moved = (
         np.bincount(prompt, surprise * (row[battles.a] - row[battles.b]), minlength=n_prompts)
-        for row in _responses(battles, expected.slope, k)
+        for row in responses
     )
     return np.array([n_prompts**2 / (n_prompts - 1) * each.var() for each in moved])
 
@@ -65,15 +68,8 @@ def n_remembered(battles: Battles, k: float) -> int:
     return int(min(1.0, _FORGOTTEN / slowest) * len(battles))
 
 
-class _Expected(NamedTuple):
-    """Means over the orders of play."""
-
-    score: Floats  # (n,) a's, of each battle
-    slope: Floats  # (n,) its derivative by the gap, for each Elo point
-
-
-def _expected(battles: Battles, ratings: Floats) -> _Expected:
-    """Average over orders, once for each two entrants who met."""
+def _expected(battles: Battles, ratings: Floats) -> tuple[Floats, Floats]:
+    """Return a's expected score and its derivative by the gap, (n,) each, the means over orders."""
     met, place = np.unique(battles.a * len(battles.entrants) + battles.b, return_inverse=True)
     a, b = np.divmod(met, len(battles.entrants))
     score, slope = np.zeros((2, len(met)))
@@ -81,15 +77,7 @@ def _expected(battles: Battles, ratings: Floats) -> _Expected:
         of_a = 0.5 + 0.5 * np.tanh(0.5 * _PER_POINT * (order[a] - order[b]))
         score += of_a
         slope += _PER_POINT * of_a * (1.0 - of_a)
-    return _Expected(score[place] / len(ratings), slope[place] / len(ratings))
-
-
-def _responses(battles: Battles, slope: Floats, k: float) -> Iterator[Floats]:
-    """Yield how each entrant's rating answers to the sums of S - E of all, (n_entrants,)."""
-    rate, modes = np.linalg.eigh(k * _information(battles, slope))
-    late = np.maximum(rate, _NO_TIME)
-    gained = -np.expm1(-late) / late  # of what would be gained if nothing decayed
-    yield from (modes * (k * gained)) @ modes.T
+    return score[place] / len(ratings), slope[place] / len(ratings)
 
 
 def _information(battles: Battles, slope: Floats) -> NDArray[np.float64]:

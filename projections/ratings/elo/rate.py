@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
-from projections.intervals import Floats
 from projections.ratings.elo.influence import n_remembered
-from projections.ratings.elo.season import Numbers, Orders, numbered, play
+from projections.ratings.elo.season import Numbers, numbered, play_all
 
-MOST_BYTES: Final = 2**28
 _SHARE: Final = 50  # NumPy draws 1 / 50 and less of more than 10,000 in another way
 MOST_RESAMPLED: Final = 100_000
 """Battles above which not all are played, nor prompts resampled: that takes a minute or more."""
@@ -56,7 +54,6 @@ def rate(
     parameters: EloParameters,
     ks: Sequence[float],
     *,
-    most_bytes: int = MOST_BYTES,
     most_replayed: int = MOST_RESAMPLED,
 ) -> Mapping[float, EloRatings]:
     """Compute Elo ratings under each K, over all permutations.
@@ -68,7 +65,6 @@ def rate(
         battles: The battles.
         parameters: Initial rating, number of permutations, seed.
         ks: The K factors.
-        most_bytes: Of the orders that are held at once.
         most_replayed: The number of battles above which not all are played.
 
     Returns:
@@ -77,35 +73,22 @@ def rate(
     Raises:
         CannotRate: A battle has a weight, and Elo cannot use weights.
     """
-    numbers = numbered(battles)
-    if len(battles) > most_replayed:
-        lengths = [n_remembered(battles, k) for k in ks]
-        orders = _ends(numbers, max(lengths), parameters)
-    else:
-        lengths = [len(battles)] * len(ks)
-        orders = _permutations(numbers, parameters)
-    n_at_once = max(1, most_bytes // max(1, max(lengths) * numbers.itemsize))
-    gained = np.concatenate(
-        [
-            _gains(battles, some, ks, lengths)
-            for some in _some_at_once(orders, parameters.permutations, n_at_once)
-        ]
-    )
-    points = parameters.initial_rating + gained
-    return {
-        k: EloRatings(battles.entrants, len(battles), np.ascontiguousarray(points[:, :, n]))
-        for n, k in enumerate(ks)
-    }
-
-
-def _gains(battles: Battles, orders: Orders, ks: Sequence[float], lengths: Sequence[int]) -> Floats:
-    """Return what is gained under each K by the last battles of orders, so many for each K."""
-    gained = np.empty((len(orders), len(battles.entrants), len(ks)))
-    for length in {*lengths}:
-        some = [n for n, each in enumerate(lengths) if each == length]
-        ends = orders[:, orders.shape[1] - length :]
-        gained[:, :, some] = play(battles, ends, ks=[ks[n] for n in some])
-    return gained
+    numbers, is_replayed = numbered(battles), len(battles) <= most_replayed
+    lengths = {k: len(battles) if is_replayed else n_remembered(battles, k) for k in ks}
+    rated: dict[float, EloRatings] = {}
+    for length in {*lengths.values()}:
+        some = [k for k in ks if lengths[k] == length]
+        orders = (
+            _permutations(numbers, parameters)
+            if is_replayed
+            else _ends(numbers, length, parameters)
+        )
+        gained = play_all(battles, orders, length, ks=some)
+        points = parameters.initial_rating + gained
+        for n, k in enumerate(some):
+            traces = np.ascontiguousarray(points[:, :, n])
+            rated[k] = EloRatings(battles.entrants, len(battles), traces)
+    return {k: rated[k] for k in ks}
 
 
 def _permutations(numbers: Numbers, parameters: EloParameters) -> Iterator[Numbers]:
@@ -130,14 +113,3 @@ def _ends(numbers: Numbers, length: int, parameters: EloParameters) -> Iterator[
         return order[n_drawn - length :].copy()  # without what was drawn in vain
 
     return map(end, np.random.SeedSequence(parameters.seed).spawn(parameters.permutations))
-
-
-def _some_at_once(orders: Iterator[Numbers], n_orders: int, n_at_once: int) -> Iterator[Orders]:
-    """Yield orders of one length some at a time, one a row, none of them copied twice."""
-    for start in range(0, n_orders, n_at_once):
-        first = next(orders)
-        rows = np.empty((min(n_at_once, n_orders - start), len(first)), first.dtype)
-        rows[0] = first
-        for row in rows[1:]:
-            row[:] = next(orders)
-        yield rows

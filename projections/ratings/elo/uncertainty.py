@@ -1,9 +1,8 @@
 """Intervals of Elo ratings: the bootstrap over prompts, or its limit for very many battles."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,8 @@ from ledger.identity import Json
 from projections.battles.columns import Battles
 from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.elo.influence import variances
-from projections.ratings.elo.rate import MOST_BYTES, MOST_RESAMPLED, EloRatings
-from projections.ratings.elo.season import Numbers, Orders, numbered, play
+from projections.ratings.elo.rate import MOST_RESAMPLED, EloRatings
+from projections.ratings.elo.season import Numbers, numbered, play_all
 from projections.student import portable_critical_value
 
 BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right to 4 %
@@ -82,26 +81,17 @@ def uncertainty(
     Returns:
         None where nothing can vary: with fewer than two prompts or resamples.
     """
-    found = _uncertainty(battles, ratings, parameters, n_prompts, most_resampled)
-    if found is None or battles.widening == 1:
-        return found
-    return replace(found, standard_error=battles.widening * found.standard_error)
-
-
-def _uncertainty(
-    battles: Battles,
-    ratings: EloRatings,
-    parameters: EloParameters,
-    n_prompts: int | None,
-    most_resampled: int,
-) -> EloBootstrap | None:
-    if len(battles) <= most_resampled:
-        return bootstrap(battles, parameters, k=parameters.k, n_prompts=n_prompts)
     n_judged = _n_judged(battles, parameters, n_prompts)
     if n_judged is None:
         return None
-    variance = variances(battles, ratings.traces, k=parameters.k, n_prompts=n_judged)
-    return EloBootstrap(0, n_judged, np.round(_error(variance), 6))
+    if len(battles) <= most_resampled:
+        found = bootstrap(battles, parameters, k=parameters.k, n_prompts=n_prompts)
+    else:
+        variance = variances(battles, ratings.traces, k=parameters.k, n_prompts=n_judged)
+        found = EloBootstrap(0, n_judged, np.round(_error(variance), 6))
+    if found is None or battles.widening == 1:
+        return found
+    return replace(found, standard_error=battles.widening * found.standard_error)
 
 
 def bootstrap(
@@ -110,7 +100,6 @@ def bootstrap(
     *,
     k: float,
     n_prompts: int | None = None,
-    most_bytes: int = MOST_BYTES,
 ) -> EloBootstrap | None:
     """Bootstrap the ratings by resampling prompts, with m seasons for each resample.
 
@@ -127,7 +116,6 @@ def bootstrap(
         n_prompts: How many were judged; those without a battle here, since all of their pairs tied
             and ties are dropped, are drawn too: another bank would have more of them, or fewer.
             None: those with a battle.
-        most_bytes: Of the orders that are held at once.
 
     Returns:
         None where nothing can vary: with fewer than two prompts or resamples.
@@ -135,8 +123,7 @@ def bootstrap(
     n_judged = _n_judged(battles, parameters, n_prompts)
     if n_judged is None:
         return None
-    bank = _Bank(np.unique(battles.cluster, return_inverse=True)[1], n_judged)
-    seasons = _seasons(battles, bank, parameters, k=k, most_bytes=most_bytes)
+    seasons = _seasons(battles, n_judged, parameters, k)
     over_resamples = seasons.mean(axis=1).var(axis=0, ddof=1)
     of_orders = seasons.var(axis=1, ddof=1).mean(axis=0) / _N_SEASONS
     variance = n_judged / (n_judged - 1) * (over_resamples - of_orders)
@@ -155,41 +142,26 @@ def _error(variance: Floats) -> Floats:
     return np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
 
 
-class _Bank(NamedTuple):
-    """The prompt of each battle, (n_battles,), and how many prompts there are."""
-
-    prompt: NDArray[np.intp]
-    n_prompts: int
-
-    def resamples(self, n: int, battles: Numbers, rng: np.random.Generator) -> Iterator[Numbers]:
-        """Yield each resample's battles: those of a prompt as often as it was drawn."""
-        for _ in range(n):
-            drawn = rng.integers(self.n_prompts, size=self.n_prompts)
-            times = np.bincount(drawn, minlength=self.n_prompts)
-            yield np.repeat(battles, times[self.prompt])
-
-
-def _seasons(
-    battles: Battles, bank: _Bank, parameters: EloParameters, *, k: float, most_bytes: int
-) -> Floats:
+def _seasons(battles: Battles, n_prompts: int, parameters: EloParameters, k: float) -> Floats:
     """Return ratings, (n_resamples, m, n_entrants).
 
     A season goes round its order one and a half times, and its rating is a weighted mean over the
     last round: this removes most of the noise of the order.
     """
     numbers, half = numbered(battles), len(battles) // 2
-    last = _about_the_end(half)
+    prompt = np.unique(battles.cluster, return_inverse=True)[1]
     rng = np.random.default_rng(np.random.SeedSequence(parameters.seed, spawn_key=_SECOND_STREAM))
-    orders = (
-        np.resize(rng.permutation(drawn), len(drawn) + half if len(drawn) else 0)
-        for drawn in bank.resamples(parameters.bootstraps, numbers, rng)
-        for _ in range(_N_SEASONS)
-    )
-    n_at_once = max(1, most_bytes // (3 * numbers.nbytes))  # one and a half times, twice
-    ratings: list[Floats] = []
-    while some := list(islice(orders, n_at_once)):
-        ratings.append(play(battles, _padded(some, len(battles)), ks=(k,), last=last))
-    return np.concatenate(ratings).reshape(parameters.bootstraps, _N_SEASONS, -1)
+
+    def orders() -> Iterator[Numbers]:
+        for _ in range(parameters.bootstraps):
+            prompts = rng.integers(n_prompts, size=n_prompts)
+            drawn = np.repeat(numbers, np.bincount(prompts, minlength=n_prompts)[prompt])
+            for _ in range(_N_SEASONS):
+                yield np.resize(rng.permutation(drawn), len(drawn) + half if len(drawn) else 0)
+
+    last, n_steps = _about_the_end(half), len(battles) + half
+    ratings = play_all(battles, orders(), n_steps, ks=(k,), last=last)
+    return ratings.reshape(parameters.bootstraps, _N_SEASONS, -1)
 
 
 def _about_the_end(half: int) -> list[float]:
@@ -204,12 +176,3 @@ def _about_the_end(half: int) -> list[float]:
     means[1] = np.where(np.abs(np.arange(2 * half) - (half - 0.5)) < inner, 1 / (2 * inner), 0.0)
     ratio = (inner / half) ** 2 if inner < half else 0.0
     return [*((means[1] - ratio * means[0]) / (1 - ratio)).tolist()]
-
-
-def _padded(orders: Sequence[Numbers], idle: int) -> Orders:
-    """Return orders as lanes of one length: the shorter begin with idle steps."""
-    n_steps = max(map(len, orders))
-    lanes = np.full((len(orders), n_steps), idle, dtype=orders[0].dtype)
-    for lane, order in zip(lanes, orders, strict=True):
-        lane[n_steps - len(order) :] = order
-    return lanes

@@ -1,25 +1,12 @@
 """A figure about a judge: what was measured, its 95 % interval, and on how much it rests."""
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from projections.results.judges import BiasRow
 
-Kind: TypeAlias = Literal[
-    "slot preference",
-    "length",
-    "headers",
-    "lists",
-    "bold",
-    "length control",
-    "self-preference",
-    "flips",
-    "retest flips",
-    "skill",
-    "transitivity",
-]
 _ELO_POINTS: Final = ("Elo points", "verdicts")
-_COUNTED_IN: Final[Mapping[Kind, tuple[str, str]]] = {
+_COUNTED_IN: Final[Mapping[str, tuple[str, str]]] = {
     "slot preference": ("share", "verdicts"),
     "length": _ELO_POINTS,
     "headers": _ELO_POINTS,
@@ -81,12 +68,12 @@ class Bounded(NamedTuple):
     high: float | None
 
 
-def figure(measure: Kind, bounded: Bounded, n: int, *, of: str | None = None) -> BiasRow:
+def figure(measure: str, bounded: Bounded, n: int, *, of: str | None = None) -> BiasRow:
     """Return a figure that rests on n, of a judge and a dimension that are named later."""
     unit, n_of = _COUNTED_IN[measure]
     return BiasRow("", "", measure, of, *bounded, unit=unit, n=n, n_of=n_of, reason=None)
 
 
-def missing(measure: Kind, why: str, *, of: str | None = None) -> BiasRow:
+def missing(measure: str, why: str, *, of: str | None = None) -> BiasRow:
     """Return a figure that has no value, and why."""
     return figure(measure, Bounded(None, None, None), 0, of=of)._replace(reason=why)

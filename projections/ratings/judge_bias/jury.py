@@ -7,26 +7,21 @@ entrants of its own family, a bonus in log odds that they have before that judge
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.soft_scores import sigma
 from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.bradley_terry.component import ELO, MEAN_RATING
-from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.models import Scores
+from projections.ratings.bradley_terry.evidence import ClusteredBattles, single_battles
 from projections.ratings.bradley_terry.rate import rate_points
 from projections.ratings.bradley_terry.sandwich import sandwich
-from projections.ratings.bradley_terry.uncertainty import single_battles
 from projections.ratings.judge_bias.figures import Bounded
-from projections.ratings.judge_bias.pairs import JudgedPairs
+from projections.ratings.judge_bias.pairs import JudgedPairs, Places
 from projections.ratings.style_fit import Design
 from projections.student import critical_value
-
-Places: TypeAlias = NDArray[np.intp]
 
 _LEVEL: Final = 0.95
 _EXACT: Final = 1e-6  # of log odds: what is missing after the last step is about its square
@@ -98,7 +93,8 @@ class _Jury:
             information = self._information(design, log_odds)
             if not _is_determined(information):
                 return None
-            step = _solved(information, design.transposed(self._surprise(log_odds)))
+            gradient = design.transposed(self._surprise(log_odds))
+            step = np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
             if np.abs(design.log_odds(step)).max() < _EXACT:
                 return self._found(parameters, information, design)
             parameters = self._further(parameters, step)
@@ -129,9 +125,12 @@ class _Jury:
     def _surprise(self, log_odds: Floats) -> Floats:
         return self.units.weight * (self.units.score - sigma(log_odds))
 
+    def _variance(self, log_odds: Floats) -> Floats:
+        return self.units.weight * sigma(log_odds) * sigma(-log_odds)
+
     def _information(self, design: Design, log_odds: Floats) -> Floats:
         """Return the expected information; held strengths are made to look known."""
-        information = design.gram(self.units.weight * sigma(log_odds) * sigma(-log_odds))
+        information = design.gram(self._variance(log_odds))
         information[self.held, self.held] += information.diagonal().mean()
         return information
 
@@ -148,13 +147,10 @@ class _Jury:
 
     def _found(self, parameters: Floats, information: Floats, design: Design) -> JuryFit:
         n, log_odds = self.units.n_entrants, self._log_odds(parameters)
-        slopes = np.column_stack((design.factor, design.features))
-        known = self.units.weight * sigma(log_odds) * sigma(-log_odds)
-        scores = Scores.logistic(self._surprise(log_odds), known, slopes)
+        scores = design.scores(self._surprise(log_odds), self._variance(log_odds))
         fitted = sandwich(self.units, scores, information)
-        response = fitted.inverse[n:]
-        error = np.sqrt((response @ fitted.meat() @ response.T).diagonal())
-        margins = (critical_value(_LEVEL, fitted.freedom(response)) * error).tolist()
+        covariance, freedom = fitted.spread_of(np.eye(len(parameters))[n:])
+        margins = (critical_value(_LEVEL, freedom) * np.sqrt(covariance.diagonal())).tolist()
         values = parameters[n:].tolist()
         found = [
             Bounded(value, value - margin, value + margin)
@@ -162,10 +158,6 @@ class _Jury:
         ]
         others = self.n_judges - 1
         return JuryFit((Bounded(1.0, None, None), *found[:others]), tuple(found[others:]))
-
-
-def _solved(information: Floats, gradient: Floats) -> Floats:
-    return np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
 
 
 def _is_determined(information: Floats) -> bool:

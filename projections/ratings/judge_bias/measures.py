@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from projections.intervals import (
     wilson,
 )
 from projections.ratings.bradley_terry.component import ELO
-from projections.ratings.judge_bias.figures import Bounded, Kind, figure, missing
+from projections.ratings.judge_bias.figures import Bounded, figure, missing
 from projections.ratings.judge_bias.pairs import JudgedPairs, Places, judged_pairs
 from projections.ratings.judge_bias.several_judges import Families, family_of, jury_figures
 from projections.ratings.judge_bias.transitivity import transitivity
@@ -32,7 +32,7 @@ from projections.tournament.settlement import Settlement, by_dimension, settle, 
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import Said
 
-_STYLES: Final[tuple[Kind, ...]] = ("length", "headers", "lists", "bold")
+_STYLES: Final = ("length", "headers", "lists", "bold")
 _TWICE: Final = 1 / 3  # what length is where a is twice as long: (2 - 1) / (2 + 1)
 _ALWAYS_ALIKE: Final = "the same in all pairs of responses"
 _CONFOUNDED: Final = (
@@ -136,7 +136,7 @@ def _styles(pairs: JudgedPairs) -> Iterator[BiasRow]:
             yield _effect(feature, effects[feature], 2 * len(pairs))
 
 
-def _effect(feature: Kind, found: Coefficient, n: int) -> BiasRow:
+def _effect(feature: str, found: Coefficient, n: int) -> BiasRow:
     points = ELO * (_TWICE / found.deviation if feature == "length" else 1.0)
     slopes = (found.beta, found.lower, found.upper)
     return figure(feature, Bounded(*(None if x is None else points * x for x in slopes)), n)
@@ -203,21 +203,14 @@ def slot_preference(pairs: JudgedPairs) -> Estimate:
     return found._replace(n=2 * found.n, low=low, high=high)
 
 
-class Flips(NamedTuple):
-    """The share of pairs in which the orders disagree: of all, in a way, or of two entrants."""
-
-    of: str
-    share: Estimate
-
-
-def flips(pairs: JudgedPairs) -> Iterator[Flips]:
-    """Yield the flips of all pairs, in either way, then of each two entrants that met."""
+def flips(pairs: JudgedPairs) -> Iterator[tuple[str, Estimate]]:
+    """Yield the share of pairs in which the orders disagree: of all, in a way, of two entrants."""
     names, n = pairs.entrants, len(pairs.entrants)
     flipped = pairs.is_inconsistent.astype(np.float64)
     opposite = (np.abs(pairs.forward - pairs.swapped) == 1).astype(np.float64)
-    yield Flips("all pairs", _mean(flipped, pairs.prompt, "share"))
-    yield Flips(OPPOSITE, _mean(opposite, pairs.prompt, "share"))
-    yield Flips(TIE_BESIDE_WIN, _mean(flipped - opposite, pairs.prompt, "share"))
+    yield "all pairs", _mean(flipped, pairs.prompt, "share")
+    yield OPPOSITE, _mean(opposite, pairs.prompt, "share")
+    yield TIE_BESIDE_WIN, _mean(flipped - opposite, pairs.prompt, "share")
     met = np.minimum(pairs.a, pairs.b) * n + np.maximum(pairs.a, pairs.b)
     order = np.argsort(met, kind="stable")
     numbers, starts = np.unique(met[order], return_index=True)
@@ -225,7 +218,7 @@ def flips(pairs: JudgedPairs) -> Iterator[Flips]:
     for number, start, end in zip(numbers, starts, ends, strict=True):
         places = order[start:end]
         share = _mean(flipped[places], pairs.prompt[places], "share")
-        yield Flips(f"{names[number // n]} and {names[number % n]}", share)
+        yield f"{names[number // n]} and {names[number % n]}", share
 
 
 def style_effects(pairs: JudgedPairs) -> AdjustedFit:

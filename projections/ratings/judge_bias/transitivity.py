@@ -15,9 +15,8 @@ from projections.battles.columns import Battles
 from projections.battles.soft_scores import sigma
 from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.bradley_terry.component import ELO
-from projections.ratings.bradley_terry.evidence import ClusteredBattles
+from projections.ratings.bradley_terry.evidence import single_battles
 from projections.ratings.bradley_terry.rate import rate_points
-from projections.ratings.bradley_terry.uncertainty import single_battles
 
 _DRAWS: Final = 1999
 _SEED: Final = 20260427
@@ -46,46 +45,32 @@ def transitivity(battles: Battles) -> Transitivity | None:
     label = ratings.components.label
     units = single_battles(battles, label[battles.a] == label[battles.b])
     n_prompts = len(units.count)
-    pairs = _Pairs.of(units, ratings.rating / ELO)
-    free = int(np.linalg.matrix_rank(pairs.net)) if n_prompts else 0
-    degrees = len(pairs.net) - free
+    n, strengths = units.n_entrants, ratings.rating / ELO
+    met, pair = np.unique(
+        np.minimum(units.a, units.b) * n + np.maximum(units.a, units.b), return_inverse=True
+    )
+    net = np.eye(n)[met // n] - np.eye(n)[met % n]  # (n_pairs, n): 1 at the first, -1 at the other
+    degrees = len(net) - (int(np.linalg.matrix_rank(net)) if n_prompts else 0)
     if degrees < 1 or n_prompts < FEWEST_CLUSTERS:
         return None
-    found = float((pairs.surplus.sum(axis=0) ** 2 / pairs.variance).sum())
+    log_odds = strengths[units.a] - strengths[units.b]
+    took = units.weight * (units.score - sigma(log_odds))  # beyond expectation
+    surplus = np.zeros((n_prompts, len(met)))  # of the first of each pair
+    np.add.at(surplus, (units.unit, pair), np.where(units.a < units.b, took, -took))
+    spread = units.weight * sigma(log_odds) * sigma(-log_odds)
+    variance = np.bincount(pair, spread, minlength=len(met)).astype(np.float64)
+    found = float((surplus.sum(axis=0) ** 2 / variance).sum())
     signs = np.random.default_rng(_SEED).choice((-1.0, 1.0), (_DRAWS, n_prompts))
-    drawn = ((signs @ pairs.unexplained()) ** 2 / pairs.variance).sum(axis=1)
+    drawn = ((signs @ _unexplained(surplus, variance, net)) ** 2 / variance).sum(axis=1)
     n_as_far = int((drawn >= found * (1 - _ROUNDING)).sum())
-    p = (1 + n_as_far) / (1 + _DRAWS)
-    return Transitivity(found, degrees, p, len(pairs.net))
+    return Transitivity(found, degrees, (1 + n_as_far) / (1 + _DRAWS), len(net))
 
 
-class _Pairs(NamedTuple):
-    """Pairs of entrants that met, m of them.
+def _unexplained(surplus: Floats, variance: Floats, net: Floats) -> Floats:
+    """Return the surplus less what the fit takes up of each prompt's, (n_prompts, n_pairs).
 
-    surplus: (n_prompts, m) what the first took beyond expectation; variance: (m,) of the sum over
-    independent battles; net: (m, n_entrants) 1 at the first, -1 at the other.
+    variance: (n_pairs,) of the sum over independent battles.
     """
-
-    surplus: Floats
-    variance: Floats
-    net: Floats
-
-    @classmethod
-    def of(cls, units: ClusteredBattles, strengths: Floats) -> "_Pairs":
-        """Add up battles by pair and prompt."""
-        n, low, high = units.n_entrants, np.minimum(units.a, units.b), np.maximum(units.a, units.b)
-        met, pair = np.unique(low * n + high, return_inverse=True)
-        log_odds = strengths[units.a] - strengths[units.b]
-        took = units.weight * (units.score - sigma(log_odds))
-        surplus = np.zeros((len(units.count), len(met)))
-        np.add.at(surplus, (units.unit, pair), np.where(units.a < units.b, took, -took))
-        spread = units.weight * sigma(log_odds) * sigma(-log_odds)
-        net = np.eye(n)[met // n] - np.eye(n)[met % n]
-        variance = np.bincount(pair, spread, minlength=len(met)).astype(np.float64)
-        return cls(surplus, variance, net)
-
-    def unexplained(self) -> Floats:
-        """Return the surplus less what the fit takes up of each prompt's, (n_prompts, m)."""
-        weighted = self.variance[:, None] * self.net
-        taken_up = np.linalg.pinv(self.net.T @ weighted) @ self.net.T
-        return np.asarray(self.surplus - self.surplus @ (weighted @ taken_up).T)
+    weighted = variance[:, None] * net
+    taken_up = np.linalg.pinv(net.T @ weighted) @ net.T
+    return np.asarray(surplus - surplus @ (weighted @ taken_up).T)

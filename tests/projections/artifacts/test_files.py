@@ -16,7 +16,7 @@ from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.money import Usage
 from ledger.events.registry import Event
 from projections.artifacts.files import files_of, holds_ratings, holds_texts, manifest
-from projections.artifacts.lines import PairLines
+from projections.artifacts.lines import line_files
 from projections.artifacts.results import Results
 from projections.verdicts.policies import DEFAULT_POLICY
 from tests.support.builders.events import (
@@ -160,13 +160,13 @@ def test_names_are_written_as_people_write_them() -> None:
 
 def matches(found: Results) -> list[dict[str, object]]:
     """Return the matches."""
-    return [json.loads(b"".join(line)) for line in PairLines(found.pairs).matches()]
+    return [*map(json.loads, line_files(found.pairs)["matches/matches.jsonl"])]
 
 
 def judged(found: Results) -> list[dict[str, object]]:
     """Return the verdicts of the first dimension."""
     (dimension, *_) = found.settlements
-    return [json.loads(b"".join(line)) for line in PairLines(found.pairs).verdicts(dimension)]
+    return [*map(json.loads, line_files(found.pairs)[f"verdicts/{dimension}.jsonl"])]
 
 
 def test_a_match_has_the_fields_of_the_customers() -> None:
@@ -274,7 +274,7 @@ def test_battles_have_the_mean_of_both_verdicts() -> None:
     """JudgeArena rates by preferences; opposite winners are half a win for each."""
     found = results(*history(cup(), "a", "b", "tie", "inconsistent", "refused", "pending"))
 
-    rows = [json.loads(b"".join(line)) for line in PairLines(found.pairs).battles()]
+    rows = [*map(json.loads, line_files(found.pairs)["battles.jsonl"])]
 
     assert [(row["model_a"], row["model_b"], row["winner"]) for row in rows] == [
         ("zoe", "amy", "model_a"),

@@ -5,19 +5,19 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.imports import BattlesImported, ImportedBattle
+from ledger.events.imports import ImportedBattle
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
-from projections.artifacts.lines import PairLines
+from projections.artifacts.lines import line_files
 from projections.artifacts.ratings import pairwise_winrates
 from projections.artifacts.results import results_of
 from projections.battles.imported import battles_of_set
 from projections.ratings.bradley_terry.rate import rate
+from tests.support.builders.battles import of_file
 from tests.support.builders.events import (
     entrant,
     judge,
-    key,
     known,
     opened,
     prompt,
@@ -94,8 +94,8 @@ def test_a_run_of_an_earlier_version_is_rated_as_it_was() -> None:
     assert verdicts.score.tolist() == [1.0, 0.5, 0.0]
     assert outcomes.score.tolist() == pytest.approx([1.0, float("nan"), 0.0], nan_ok=True)
     assert (verdicts.prompts, outcomes.prompts) == (("p0",), ("p0", "p1", "p2"))
-    assert len([*PairLines(by_verdicts.pairs).battles()]) == 3
-    assert len([*PairLines(by_outcomes.pairs).battles()]) == 2
+    assert len([*line_files(by_verdicts.pairs)["battles.jsonl"]]) == 3
+    assert len([*line_files(by_outcomes.pairs)["battles.jsonl"]]) == 2
     row = pairwise_winrates(by_verdicts).splitlines()[1]
     assert row.startswith(b"factuality,base,poe,1,1,0,1,0,0.5")
 
@@ -107,7 +107,7 @@ def test_the_exported_battles_give_the_same_ratings_again() -> None:
     events = heard(answered(cup(7)), [*ways, *ways])
     last = matches_of(known(*events))[20]
     run = results(*events, verdict(last.forward_key, "A"), failure(last.swapped))
-    rows = [json.loads(b"".join(line)) for line in PairLines(run.pairs).battles()]
+    rows = [*map(json.loads, line_files(run.pairs)["battles.jsonl"])]
 
     kept = ("model_a", "model_b", "winner", "pref", "question_id", "source")
     read = [
@@ -116,10 +116,7 @@ def test_the_exported_battles_give_the_same_ratings_again() -> None:
         )
         for row in rows
     ]
-    event = BattlesImported.of(
-        read, file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
-    )
-    again = rate(battles_of_set([event]).rated(soft=True), BradleyTerryParameters())
+    again = rate(battles_of_set([of_file(read)]).rated(soft=True), BradleyTerryParameters())
 
     [board] = run.boards
     for name in ("rating", "lower", "upper", "covariance"):

@@ -3,10 +3,12 @@
 from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 
 from ledger.events.imports import BattlesImported, ImportedBattle, SampleDesign, VoteSample, Winner
 from ledger.identity import Dimension
 from projections.battles.ballots import Ballot, CastVote, ballots_of, current_votes, votes_cast
+from tests.support.builders.battles import of_file
 from tests.support.builders.events import STREAM, entrant, key, known, opened, prompt, responses
 from tests.support.builders.worlds import RUBRICS, SLOT_A, court, cup, heard, history
 from tests.support.builders.worlds import A as A_WINS
@@ -93,14 +95,7 @@ def test_a_ballot_is_the_same_whichever_side_is_which() -> None:
 def vote(ballot: str, winner: Winner, version: int) -> BattlesImported:
     """Return a vote on a ballot."""
     battle = ImportedBattle("zoe", "amy", winner, None, "p1", "human", "ann")
-    return BattlesImported.of(
-        [battle],
-        file_digest=key(ballot),
-        mapping=("annotation", version),
-        chunk=1,
-        n_skipped=0,
-        drawn=sample(),
-    )
+    return replace(of_file([battle], sample()), file_digest=key(ballot), mapping_version=version)
 
 
 def test_the_last_vote_on_a_ballot_counts() -> None:
@@ -117,25 +112,16 @@ def test_the_last_vote_on_a_ballot_counts() -> None:
 def test_battles_of_a_file_are_no_votes() -> None:
     """They were drawn by nobody."""
     battle = ImportedBattle("zoe", "amy", "tie", None, "p1", "human", "ann")
-    event = BattlesImported.of(
-        [battle], file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
-    )
 
-    assert votes_cast([event]) == {}
+    assert votes_cast([of_file([battle])]) == {}
 
 
 def cast(ballot: Ballot) -> BattlesImported:
     """Return ann's vote on a ballot of the set `votes`."""
     prompt = ballot.pairing.prompt.prompt_id
     battle = ImportedBattle(ballot.entrant_a, ballot.entrant_b, "tie", None, prompt, "human", "ann")
-    return BattlesImported.of(
-        [battle],
-        file_digest=ballot.digest("votes", "ann"),
-        mapping=("annotation", 1),
-        chunk=1,
-        n_skipped=0,
-        drawn=sample(dimension=ballot.pairing.rubric.dimension),
-    )
+    drawn = sample(dimension=ballot.pairing.rubric.dimension)
+    return replace(of_file([battle], drawn), file_digest=ballot.digest("votes", "ann"))
 
 
 def test_votes_are_on_the_dimension_that_was_asked_about() -> None:
@@ -170,18 +156,8 @@ def test_battles_of_a_file_name_no_texts_and_are_on_every_dimension() -> None:
     """People voted elsewhere, and the prompts and names are all that there is to go by."""
     tournament = known(*history(opened(rubrics=RUBRICS)))
     battle = ImportedBattle("zoe", "amy", "tie", None, None, "human", "ann")
-    event = BattlesImported.of(
-        [battle], file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
-    )
+    event = of_file([battle])
 
     found = current_votes(tournament, "votes", [event])
 
     assert found == ({"factuality": [event], "utility": [event]}, 0)
-
-
-def test_a_vote_is_on_one_pair() -> None:
-    """Each is recorded on its own."""
-    battles = [*vote("one", "tie", 1).battles()] * 2
-
-    with pytest.raises(ValueError, match="a vote is on one pair; these are 2"):
-        vote("one", "tie", 1).holding(battles)

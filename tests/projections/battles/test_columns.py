@@ -14,25 +14,10 @@ from projections.battles.columns import STATUSES, TIE, Battles, battles_of, join
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import Compared, account_of, settle
 from projections.verdicts.policies import CONCATENATE, Rule
-from tests.support.builders.battles import Battle, in_columns
+from tests.support.builders.battles import in_columns
 from tests.support.builders.events import known
 from tests.support.builders.worlds import everything
 from tests.support.strategies.tournaments import tournament_histories
-
-
-def test_rows_become_columns() -> None:
-    """Names are sorted so that equal battles are equal tables; prompts are numbered as met."""
-    battles = in_columns(
-        [("zoe", "amy", 1.0, "p7"), Battle("amy", "kim", 0.5, "p2"), ("kim", "zoe", 0.2, "p7", 3.0)]
-    )
-
-    assert battles.entrants == ("amy", "kim", "zoe")
-    assert (battles.a.tolist(), battles.b.tolist()) == ([2, 0, 1], [0, 1, 2])
-    assert battles.score.tolist() == [1.0, 0.5, 0.2]
-    assert battles.cluster.tolist() == [0, 1, 0]
-    assert battles.weight.tolist() == [1.0, 1.0, 3.0]
-    assert battles.prompts == ("p7", "p2")
-    assert len(battles) == 3
 
 
 def test_some_battles_are_taken_by_a_mask_or_by_place() -> None:

@@ -14,7 +14,7 @@ from projections.battles.selection import (
     values_of,
     with_unread,
 )
-from tests.support.builders.battles import imported_battles
+from tests.support.builders.battles import imported_battles, of_file
 from tests.support.builders.events import key, prompt
 from tests.support.strategies.events import battles_imported
 
@@ -91,13 +91,6 @@ MUTE = VOTE._replace(winner="no verdict", question_id="q3")
 ALL = [WON, UNREAD, OTHER_JUDGE, OTHER_PROMPT, OTHER_PAIR, VOTE, MUTE]
 
 
-def imported(*battles: ImportedBattle) -> BattlesImported:
-    """Return battles of a file."""
-    return BattlesImported.of(
-        battles, file_digest=key("file"), mapping=("arena-hard", 1), chunk=1, n_skipped=0
-    )
-
-
 @pytest.mark.parametrize(
     ("rule", "first", "second"),
     [
@@ -110,7 +103,7 @@ def test_an_unread_reply_counts_by_the_rule_and_nothing_else_changes(
     rule: Unread, first: ImportedBattle, second: ImportedBattle
 ) -> None:
     """Another judge, prompt or pair stands for itself; what people did not say is no reply."""
-    events = [imported(*ALL[:3]), imported(*ALL[3:])]  # a pair may go over two events
+    events = [of_file(ALL[:3]), of_file(ALL[3:])]  # a pair may go over two events
 
     found = [battle for event in with_unread(events, rule) for battle in event.battles()]
 

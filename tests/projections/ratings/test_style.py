@@ -15,8 +15,8 @@ from projections.battles.columns import Battles, CannotRate
 from projections.battles.soft_scores import soft_scores
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.bradley_terry.evidence import single_battles
 from projections.ratings.bradley_terry.rate import rate
-from projections.ratings.bradley_terry.uncertainty import single_battles
 from projections.ratings.style import AdjustedRatings, rate_adjusted
 from projections.ratings.style_fit import AdjustedLikelihood, Design
 from tests.support.builders.battles import RING, Battle, in_columns

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.ratings.style_features import Style, style_features, style_of
+from projections.ratings.style_features import Style, differences_in_style, style_of
 from tests.support.patience import at_once
 
 HEADERS = [
@@ -91,31 +91,30 @@ def test_long_texts_are_counted_at_once(part: str) -> None:
 
 
 def test_features_by_hand() -> None:
-    """19 characters against 9, and 2 headers of 20 against 1 of 10: longer, not denser."""
-    features = style_features([Style(19, 2, 0, 0)], [Style(9, 1, 3, 0)])
+    """29 characters against 14, and 2 headers of 30 against 1 of 15: longer, not denser."""
+    features = differences_in_style(["#\n#\n" + 25 * "x"], ["#\n- \n- \n- \nabc"])
 
     assert {name: column.tolist() for name, column in features.items()} == {
-        "length": pytest.approx([10 / 28]),
+        "length": pytest.approx([15 / 43]),
         "headers": [0.0],
-        "lists": pytest.approx([-0.3 / 1.3]),
+        "lists": pytest.approx([-0.2 / 1.2]),
         "bold": [0.0],
     }
 
 
 def test_empty_responses_are_of_equal_length() -> None:
     """Nothing divided by nothing is no difference."""
-    empty = style_of("")
+    features = differences_in_style([""], [""])
 
-    assert [column.tolist() for column in style_features([empty], [empty]).values()] == [[0.0]] * 4
+    assert [column.tolist() for column in features.values()] == [[0.0]] * 4
 
 
 @given(texts=st.lists(st.tuples(st.text("#- *\na"), st.text("#- *\na"))))
 def test_exchanging_responses_changes_the_sign(texts: list[tuple[str, str]]) -> None:
     """Features are differences, by 1 at most: which response is a is arbitrary."""
-    a = [style_of(first) for first, _ in texts]
-    b = [style_of(second) for _, second in texts]
+    a, b = [first for first, _ in texts], [second for _, second in texts]
 
-    forth, back = style_features(a, b), style_features(b, a)
+    forth, back = differences_in_style(a, b), differences_in_style(b, a)
 
     for name, column in forth.items():
         assert column.tolist() == (-back[name]).tolist()

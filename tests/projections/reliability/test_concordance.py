@@ -1,6 +1,7 @@
 """How far judges agree beyond chance, and how far two orderings do."""
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from itertools import permutations, product
 from math import isclose, sqrt
@@ -15,10 +16,9 @@ from projections.reliability.concordance import (
     cohen,
     cohen_interval,
     fleiss,
-    fleiss_interval,
+    interval_of_all,
     kendall,
     krippendorff,
-    krippendorff_interval,
     spearman,
 )
 
@@ -157,8 +157,8 @@ PROMPTS = [place // 2 for place in range(18)]
     ("interval", "kappa"),
     [
         (lambda rows, on: cohen_interval(*columns(rows), on), lambda rows: cohen(*columns(rows))),
-        (fleiss_interval, fleiss),
-        (krippendorff_interval, krippendorff),
+        (partial(interval_of_all, is_alpha=False), fleiss),
+        (partial(interval_of_all, is_alpha=True), krippendorff),
     ],
 )
 def test_the_interval_of_kappa_is_the_jackknife_over_prompts(
@@ -183,18 +183,16 @@ def test_alpha_has_an_interval_where_some_judged_alone() -> None:
     """What one judge alone was asked tells nothing of agreement."""
     rows = [*zip(SAID, REPLIED, strict=True)]
 
-    found = krippendorff_interval([*rows, ("a",)], [*PROMPTS, 9])
+    found = interval_of_all([*rows, ("a",)], [*PROMPTS, 9], is_alpha=True)
 
-    assert found == krippendorff_interval(rows, PROMPTS)
+    assert found == interval_of_all(rows, PROMPTS, is_alpha=True)
 
 
-@pytest.mark.parametrize("interval", [fleiss_interval, krippendorff_interval])
-def test_kappa_that_is_not_defined_has_no_interval(
-    interval: Callable[[Ratings, list[int]], tuple[None, None]],
-) -> None:
+@pytest.mark.parametrize("is_alpha", [False, True])
+def test_kappa_that_is_not_defined_has_no_interval(*, is_alpha: bool) -> None:
     """Both judges say one thing only, or nothing."""
-    assert interval([("a", "a")] * 18, PROMPTS) == (None, None)
-    assert interval([], []) == (None, None)
+    assert interval_of_all([("a", "a")] * 18, PROMPTS, is_alpha=is_alpha) == (None, None)
+    assert interval_of_all([], [], is_alpha=is_alpha) == (None, None)
     assert cohen_interval(["a"] * 18, ["a"] * 18, PROMPTS) == (None, None)
     assert cohen_interval([], [], []) == (None, None)
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 
 from ledger.events.imports import (
-    BattlesImported,
     ImportedBattle,
     JurorSaid,
     JurorVote,
@@ -20,7 +19,7 @@ from projections.reliability.jurors import (
     jury_tests,
     votes_by_annotator,
 )
-from tests.support.builders.events import key
+from tests.support.builders.battles import of_file
 
 Figures = dict[tuple[str, str], tuple[float | None, int]]
 
@@ -40,10 +39,7 @@ def swapped(found: ImportedBattle) -> ImportedBattle:
 
 def figures(battles: Sequence[ImportedBattle]) -> Figures:
     """Return every figure and on how much it rests, by judges and name."""
-    event = BattlesImported.of(
-        battles, file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
-    )
-    found = jury_agreement("arena", [event])
+    found = jury_agreement("arena", [of_file(battles)])
     assert {each.dimension for each in found} <= {"arena"}
     return {(" ".join(each.judges), each.name): (each.value, each.n) for each in found}
 
@@ -192,13 +188,7 @@ def test_votes_are_taken_by_who_voted() -> None:
         battle("no verdict", prompt="p2", judge="ann"),
     ]
     people = [each._replace(source="human") for each in said]
-    event = BattlesImported.of(
-        [*people, battle("model_b", prompt="p3", judge="gpt")],
-        file_digest=key("file"),
-        mapping=("plain", 1),
-        chunk=1,
-        n_skipped=0,
-    )
+    event = of_file([*people, battle("model_b", prompt="p3", judge="gpt")])
 
     found = votes_by_annotator("votes", [event])
 
@@ -222,10 +212,7 @@ def test_the_judge_of_a_set_is_tested_against_its_people() -> None:
     ]
 
     def tested(battles: Sequence[ImportedBattle]) -> tuple[JudgeTest, ...]:
-        event = BattlesImported.of(
-            battles, file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
-        )
-        return jury_tests("arena", [event])
+        return jury_tests("arena", [of_file(battles)])
 
     ((name, judge, test, _),) = tested(rows)
     assert (name, judge, test.smallest_margin) == ("arena", "gpt-4", 0.1)

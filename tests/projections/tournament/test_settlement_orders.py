@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from ledger.events.judging import Order, Verdict
-from projections.artifacts.lines import PairLines
+from projections.artifacts.lines import line_files
 from projections.battles.details import battle_details
 from projections.ratings.judge_bias.pairs import judged_pairs
 from projections.reliability.agreement import agreement
@@ -110,8 +110,8 @@ def test_a_run_holds_the_replies_in_the_orders_that_were_asked() -> None:
         entrants=[entrant(name) for name in ("zoe", "amy", "kim")],
     )
     told = judged(answered(with_judging(opening, COUNTERBALANCED)), slot_a)
-    lines = PairLines(results(*told).pairs)
-    rows = [json.loads(b"".join(line)) for line in lines.verdicts(STATE.dimensions[0].dimension)]
+    lines = line_files(results(*told).pairs)
+    rows = [*map(json.loads, lines[f"verdicts/{STATE.dimensions[0].dimension}.jsonl"])]
 
     assert Counter(len(row["raw"]) for row in rows) == N_ORDERS
     for row, pairing in zip(rows, planned_pairings(STATE), strict=True):

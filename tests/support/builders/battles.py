@@ -14,14 +14,19 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ledger.events.imports import BattlesImported, CodedColumn, encode_cells
+from ledger.events.imports import (
+    BattlesImported,
+    CodedColumn,
+    ImportedBattle,
+    VoteSample,
+    encode_cells,
+)
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import digest_of
 from projections.battles.columns import Battles, without_slot_effect
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.rate import rate
-from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.tournament.designs import drawn_orders
 from tests.support.builders.events import key
 
@@ -81,6 +86,14 @@ def imported_battles(
     return replace(event, **fields)
 
 
+def of_file(battles: Sequence[ImportedBattle], drawn: VoteSample | None = None) -> BattlesImported:
+    """Return battles of a file, or a vote on a pair that was drawn."""
+    mapping = ("plain", 1) if drawn is None else ("annotation", 1)
+    return BattlesImported.of(
+        battles, file_digest=key("file"), mapping=mapping, chunk=1, n_skipped=0, drawn=drawn
+    )
+
+
 Pair = tuple[str, str]
 
 
@@ -110,14 +123,8 @@ def fitted(likelihood: Likelihood) -> Floats:
 
 def strengths_covariance(likelihood: Likelihood, fit: Floats) -> Floats:
     """Return the sandwich covariance of strengths, (n, n), of which differences are determined."""
-    found = sandwich(
-        likelihood.units,
-        likelihood.model.scores(fit, likelihood.units),
-        likelihood.information(fit),
-    )
-    n, meat = likelihood.model.n_entrants, found.meat()
-    meat[np.arange(n), np.arange(n)] += likelihood.precision
-    return (found.inverse @ meat @ found.inverse)[:n, :n]
+    figures = np.eye(likelihood.model.n_entrants, len(fit))
+    return likelihood.sandwich(fit).spread_of(figures).covariance
 
 
 N_PROMPTS: Final = 143

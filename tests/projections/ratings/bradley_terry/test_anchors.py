@@ -1,7 +1,5 @@
 """Entrants among human anchors."""
 
-from math import sqrt
-
 import pytest
 from msgspec.structs import replace
 
@@ -10,7 +8,6 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import joined
 from projections.battles.imported import BattlesOfSet, battles_of_set
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
-from projections.ratings.bradley_terry.rate import rate
 from tests.support.builders.battles import Battle, imported_battles, in_columns
 
 PLAIN = BradleyTerryParameters()
@@ -110,22 +107,6 @@ def test_preferences_count_as_such_or_as_who_won() -> None:
 
     assert soft.rating[0] < plain.rating[0]
     assert hard.rating == pytest.approx(plain.rating, abs=1e-6)
-
-
-def test_a_prompt_of_the_same_id_is_one_piece_of_evidence() -> None:
-    """What is said twice of the same prompts is no more certain for coming from two sources."""
-    ring = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "c"), ("b", "a"), ("c", "b"), ("a", "b")]
-    told = in_columns(Battle(a, b, 1.0, f"p{n}") for n, (a, b) in enumerate(6 * ring))
-    elsewhere = in_columns(Battle(a, b, 1.0, f"q{n}") for n, (a, b) in enumerate(6 * ring))
-
-    both = (told, joined([told, told]), joined([told, elsewhere]))
-    once, same, other = (rate(each, PLAIN) for each in both)
-
-    assert same.rating == pytest.approx(once.rating)
-    assert same.upper == pytest.approx(once.upper, rel=1e-3)
-    assert ((other.upper - other.rating) * sqrt(2)).tolist() == pytest.approx(
-        (once.upper - once.rating).tolist(), rel=0.1
-    )
 
 
 def test_battles_of_no_known_prompt_join_no_other() -> None:

@@ -11,6 +11,6 @@ def test_a_shift_of_all_strengths_out_of_range_is_no_maximum() -> None:
     def slopes(parameters: Floats) -> Slopes:
         return Slopes(np.ones_like(parameters), 1e-18 * np.eye(2)[None])
 
-    found = maximise(slopes, np.zeros((1, 2)), n_strengths=2, tolerance=1e-6)
+    found = maximise(slopes, np.zeros((1, 2)), lambda step: np.ptp(step, axis=1))
 
-    assert found.converged.tolist() == [False]
+    assert np.isnan(found).all()

@@ -10,7 +10,6 @@ from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import clustered_battles
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry, Davidson
-from projections.ratings.bradley_terry.sandwich import Sandwich, sandwich
 from tests.support.builders.battles import Battle, fitted, in_columns, strengths_covariance
 from tests.support.strategies.battles import SOFT, comparable
 
@@ -20,11 +19,11 @@ def likelihood_of(battles: Battles, unit: IntervalUnit) -> Likelihood:
     return Likelihood(BradleyTerry(len(battles.entrants)), clustered_battles(battles, unit))
 
 
-def sandwich_of(likelihood: Likelihood) -> Sandwich:
-    """Return a fit's sandwich."""
+def freedom_of(likelihood: Likelihood, figures: Floats) -> Floats:
+    """Return the degrees of freedom of linear functions of strengths."""
     fit = fitted(likelihood)
-    scores = likelihood.model.scores(fit, likelihood.units)
-    return sandwich(likelihood.units, scores, likelihood.information(fit))
+    wide = np.pad(figures, ((0, 0), (0, len(fit) - figures.shape[1])))
+    return likelihood.sandwich(fit).spread_of(wide).freedom
 
 
 def of_differences(covariances: Floats) -> Floats:
@@ -112,9 +111,9 @@ def test_clusters_that_inform_alike_leave_one_degree_of_freedom_less(
     pairs = [("a", "b"), ("b", "c"), ("c", "a")]
     scores = [1.0, 0.0, 0.5, 1.0, 0.0, 1.0, 0.5, 0.0]
     rows = [(a, b, score, n) for n, score in enumerate(scores) for a, b in pairs]
-    found = sandwich_of(Likelihood(model, clustered_battles(in_columns(rows), "prompts")))
+    likelihood = Likelihood(model, clustered_battles(in_columns(rows), "prompts"))
 
-    freedom = found.freedom((np.eye(3) - 1 / 3) @ found.inverse[:3])
+    freedom = freedom_of(likelihood, np.eye(3) - 1 / 3)
 
     assert freedom == pytest.approx([7.0] * 3)
 
@@ -123,9 +122,9 @@ def test_who_fought_on_few_prompts_has_few_degrees_of_freedom() -> None:
     """A newcomer of 6 prompts, among those of 60."""
     rows = [("a", "b", float(n % 2), n) for n in range(60)]
     rows += [("new", "a", float(n % 2), n) for n in range(6)]
-    found = sandwich_of(likelihood_of(in_columns(rows), "prompts"))
+    figures = np.eye(3) - np.array([0.5, 0.5, 0.0])
 
-    _, _, new = found.freedom((np.eye(3) - np.array([0.5, 0.5, 0.0])) @ found.inverse)
+    _, _, new = freedom_of(likelihood_of(in_columns(rows), "prompts"), figures)
 
     assert 4.9 < new < 6
 
@@ -133,6 +132,6 @@ def test_who_fought_on_few_prompts_has_few_degrees_of_freedom() -> None:
 def test_a_figure_that_is_fixed_has_no_degrees_of_freedom() -> None:
     """An anchor's rating does not vary."""
     rows = [("a", "b", float(n % 2), n) for n in range(6)]
-    found = sandwich_of(likelihood_of(in_columns(rows), "prompts"))
+    freedom = freedom_of(likelihood_of(in_columns(rows), "prompts"), np.zeros((1, 2)))
 
-    assert np.isnan(found.freedom(np.zeros((1, 2)))).all()
+    assert np.isnan(freedom).all()

@@ -66,22 +66,6 @@ def test_prompts_on_which_all_tied_count() -> None:
     assert (beside > 1.0).all()
 
 
-@pytest.mark.no_cover
-def test_battles_of_one_prompt_are_no_further_evidence() -> None:
-    """Told four times each, they are the same prompts: only new ones make ratings surer."""
-    [once] = draw_tournaments(1, n_prompts=60)
-    four = once.take(np.tile(np.arange(len(once)), 4))
-    new = np.arange(4 * len(once)) // (len(once) // 60)
-
-    same = errors(four, 16.0)
-    surer = errors(
-        Battles.by_score(four.entrants, four.a, four.b, four.score, new, four.weight), 16.0
-    )
-
-    assert same == pytest.approx(errors(once, 16.0), rel=0.05)
-    assert same / surer == pytest.approx(np.full(len(same), 2.0), rel=0.05)
-
-
 def test_groups_that_never_met_do_not_move_each_other() -> None:
     """Nothing ties their ratings, and no mode between them decays."""
     rows = [Battle("A", "B", float(n % 3 > 0), n) for n in range(60)]

@@ -104,16 +104,6 @@ def test_every_k_is_rated_as_if_it_were_alone(
         assert together[k].traces.tobytes() == rated(rows, parameters, k).traces.tobytes()
 
 
-def test_orders_that_do_not_fit_at_once_are_the_same_orders() -> None:
-    """Memory bounds how many orders are held, and must not decide about ratings."""
-    rows, parameters = won(*["AB", "BC", "CA"] * 4), EloParameters(permutations=7)
-
-    whole = rate(in_columns(rows), parameters, KS)
-    in_parts = rate(in_columns(rows), parameters, KS, most_bytes=6 * len(rows))
-
-    assert whole[16.0].traces.tobytes() == in_parts[16.0].traces.tobytes()
-
-
 @given(rows=played(), parameters=elo_parameters(), data=st.data())
 def test_renaming_entrants_changes_no_rating(
     rows: list[Battle], parameters: EloParameters, data: st.DataObject

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.battles.columns import CannotRate
-from projections.ratings.elo.season import numbered, play
-from tests.support.builders.battles import Battle, in_columns
+from projections.ratings.elo.season import numbered, play, play_all
+from tests.support.builders.battles import Battle, beaten, in_columns
 
 
 @given(k=st.floats(min_value=0.01, max_value=50_000.0), a_wins=st.booleans())
@@ -37,3 +37,15 @@ def test_weights_are_refused() -> None:
     """A battle that counts three times is played once: to leave that unsaid would be a lie."""
     with pytest.raises(CannotRate, match="these battles have some; use Bradley-Terry"):
         numbered(in_columns([("A", "Z", 1.0, 1, 3.0)]))
+
+
+@given(lengths=st.lists(st.integers(0, 9), min_size=1, max_size=5), most=st.integers(0, 60))
+def test_orders_that_do_not_fit_at_once_are_the_same_orders(lengths: list[int], most: int) -> None:
+    """Memory bounds how many orders are held, of whatever lengths, and must not decide ratings."""
+    battles = in_columns(3 * beaten(("A", "B"), ("B", "C"), ("C", "A")))
+    orders = [np.arange(length, dtype=np.uint8) for length in lengths]
+
+    found = play_all(battles, iter(orders), len(battles), ks=[1.0, 16.0], most_bytes=most)
+
+    alone = [play(battles, order[None, :], ks=[1.0, 16.0]) for order in orders]
+    assert found.tobytes() == np.concatenate(alone).tobytes()

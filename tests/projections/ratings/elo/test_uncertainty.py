@@ -40,21 +40,6 @@ def errors(battles: Battles, elo: EloParameters, k: float = 16.0) -> list[float]
     return [*map(float, found.standard_error)]
 
 
-@pytest.mark.nightly
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """95 % of them, to what 100 tournaments can tell; the spread over orders holds it rarely."""
-    elo, rng = replace(FEW, permutations=60, bootstraps=60), np.random.default_rng(2026)
-    drawn = [tournament(rng, 60) for _ in range(100)]
-
-    ratings = [rate(battles, elo, [16.0])[16.0] for battles in drawn]
-    spread = np.array([errors(battles, elo) for battles in drawn])
-
-    means = np.array([each.mean() for each in ratings])
-    off, sem = np.abs(means - means.mean(axis=0)), np.array([each.order_sem() for each in ratings])
-    assert 0.91 <= (off <= 1.96 * spread).mean() <= 0.98
-    assert (off <= 1.96 * sem).mean() < 0.5
-
-
 @pytest.mark.no_cover
 def test_more_seasons_of_noise_do_not_widen_the_interval() -> None:
     """At K = 100 the order decides more than the prompts do; the interval is about prompts."""
@@ -67,16 +52,15 @@ def test_more_seasons_of_noise_do_not_widen_the_interval() -> None:
 
 @given(rows=comparable(), seed=st.integers(0, 2**32))
 def test_the_same_seed_gives_the_same_interval(rows: list[Battle], seed: int) -> None:
-    """It is published, and a replay must find its bytes again, however much memory there is."""
+    """It is published, and a replay must find its bytes again."""
     battles = in_columns(row._replace(weight=1.0) for row in rows)
     elo = replace(FEW, seed=seed)
 
-    whole = bootstrap(battles, elo, k=16.0)
-    in_parts = bootstrap(battles, elo, k=16.0, most_bytes=100 * len(battles))
+    first, second = (bootstrap(battles, elo, k=16.0) for _ in range(2))
 
-    assert whole is not None
-    assert in_parts is not None
-    assert whole.standard_error.tobytes() == in_parts.standard_error.tobytes()
+    assert first is not None
+    assert second is not None
+    assert first.standard_error.tobytes() == second.standard_error.tobytes()
 
 
 @given(rows=comparable(), data=st.data())

@@ -255,25 +255,16 @@ def test_on_five_prompts_there_is_no_interval(forward: list[float]) -> None:
     assert (found.low, found.high) == (None, None)
 
 
-def test_a_single_prompt_has_no_interval() -> None:
-    """Nothing is known of how prompts differ; and nothing at all of no pair."""
-    found = slot_preference(said([1.0, 1.0], [0.0, 1.0], [1, 1]))
-
-    assert (found.value, found.low, found.high) == (0.5, None, None)
-    assert slot_preference(said([], [], [])).value is None
-
-
 def test_flips_are_counted_of_all_and_of_each_two_entrants() -> None:
     """A tie in one order and a winner in the other is a flip, too."""
     pairs = said([1, 1, 0.5, 0.5], [0, 1, 1, 0.5], [1, 2, 3, 4])
 
-    of_all, opposite, beside, of_two = flips(pairs)
+    (whole, of_all), (_, opposite), (_, beside), (two, of_two) = flips(pairs)
 
-    assert (of_all.of, of_two.of) == ("all pairs", "ann and bob")
-    assert of_all.share == of_two.share
-    assert (opposite.of, opposite.share.value) == ("opposite winners", 0.25)
-    assert (beside.of, beside.share.value) == ("a tie beside a win", 0.25)
-    assert (of_all.share.value, of_all.share.n) == (0.5, 4)
+    assert (whole, two) == ("all pairs", "ann and bob")
+    assert of_all == of_two
+    assert (opposite.value, beside.value) == (0.25, 0.25)
+    assert (of_all.value, of_all.n) == (0.5, 4)
 
 
 @pytest.mark.parametrize("says_a", [0.0, 0.3])
@@ -303,22 +294,13 @@ def test_a_planted_preference_for_length_is_found() -> None:
     assert held >= 7
 
 
-def test_a_style_that_never_differs_is_left_out() -> None:
-    """The others' effects are estimated all the same."""
-    pairs = judged(np.random.default_rng(2), [Juror()], n_prompts=20)
-    plain = dataclasses.replace(pairs, style={"headers": np.zeros(len(pairs)), **pairs.style})
-
-    found = style_effects(plain)
-
-    assert found.columns.left_out == ("headers",)
-    assert [each.feature for each in found.coefficients] == [SLOT, "length"]
-
-
 def test_without_a_pair_nobody_contradicts_itself() -> None:
-    """There is no share of nothing."""
-    found = flips(said([], [], []))
+    """There is no share of nothing, nor a preference."""
+    nothing = said([], [], [])
+    found = flips(nothing)
 
-    assert [each.share.value for each in found] == [None] * 3
+    assert slot_preference(nothing).value is None
+    assert [share.value for _, share in found] == [None] * 3
 
 
 def test_verdicts_that_change_when_asked_again_are_told_beside_flips() -> None:
