@@ -42,7 +42,7 @@ from projections.tournament.designs import (
     pairs_by,
     without_design,
 )
-from projections.tournament.matches import Match, known_matches
+from projections.tournament.matches import Match, complete_matches
 from projections.tournament.remaining import AskingRules, awaited_queries
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.shares import asked_prompts
@@ -241,8 +241,8 @@ class _Asked:
         """The pairs that have both responses."""
         return [
             match
-            for pairing, match in known_matches(self.state, self.prompts, self.judge)
-            if match is not None and pairing.rubric == self.rubric
+            for match in complete_matches(self.state, self.prompts, self.judge)
+            if match.pairing.rubric == self.rubric
         ]
 
     @cached_property

@@ -16,7 +16,7 @@ from ledger.identity import PromptId
 from projections.battles.columns import CannotRate
 from projections.intervals import Floats
 from projections.ratings.looks import waves_to_ask
-from projections.tournament.matches import known_matches
+from projections.tournament.matches import complete_matches
 from projections.tournament.remaining import OpenQuery
 from projections.tournament.state import Tournament
 from projections.tournament.waves import looked_at, n_looks_of, waves_to_come
@@ -115,9 +115,7 @@ def _mean_cost(
 ) -> _MeanCost:
     bank = [prompt.prompt_id for prompt in state.bank]
     found = [
-        match
-        for pairing, match in known_matches(state, bank, judge)
-        if match is not None and pairing.rubric == rubric
+        match for match in complete_matches(state, bank, judge) if match.pairing.rubric == rubric
     ]
     by_prompt: dict[PromptId, list[float]] = {}
     for match in evenly_spaced(found, PRICED_OF_ALL):

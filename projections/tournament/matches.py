@@ -6,7 +6,7 @@ are drawn from the bank.
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from functools import lru_cache, partial
 from itertools import groupby
 from operator import attrgetter
@@ -176,36 +176,23 @@ def planned_responses(
     stopped their pairs.
     """
     chosen = frozenset(prompts)
-    return tuple(
-        planned_response(tournament, entrant, prompt)
-        for prompt, meeting in _meetings(tournament)
-        if prompt.prompt_id in chosen
-        for entrant in tournament.roster
-        if meeting is None or entrant.entrant_id in meeting
-    )
-
-
-def _meetings(
-    tournament: Tournament,
-) -> Iterator[tuple[Prompt, Collection[EntrantId] | None]]:
-    """Yield each prompt of the bank with the entrants that meet on it; None: all do."""
     pairs, stops = planned_pairs(tournament), stops_of(tournament)
     all_meet = design_of(tournament).sparse is None and not stops.last_wave
-    for prompt in tournament.bank:
-        name = prompt.prompt_id
-        asked = [each for each in tournament.dimensions if is_eligible(each, prompt)]
-        yield (
-            prompt,
-            None
-            if all_meet
-            else {
-                entrant
-                for pair in pairs[name]
-                if not asked
-                or not all(stops.leaves_out(rubric.dimension, name, pair) for rubric in asked)
-                for entrant in pair
-            },
-        )
+    cells = list[PlannedResponse]()
+    for prompt in (each for each in tournament.bank if each.prompt_id in chosen):
+        is_compared = any(is_eligible(each, prompt) for each in tournament.dimensions)
+        meeting = {
+            entrant
+            for pair in (() if all_meet else pairs[prompt.prompt_id])
+            if not is_compared or _compared_by(tournament, stops, prompt, pair)
+            for entrant in pair
+        }
+        cells += [
+            planned_response(tournament, entrant, prompt)
+            for entrant in tournament.roster
+            if all_meet or entrant.entrant_id in meeting
+        ]
+    return tuple(cells)
 
 
 def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -> PlannedResponse:
@@ -283,35 +270,29 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
     by_prompt: dict[PromptId, dict[EntrantId, PlannedResponse]] = defaultdict(dict)
     for cell in planned_responses(tournament, prompts):
         by_prompt[cell.prompt.prompt_id][cell.entrant.entrant_id] = cell
+    found = list[Pairing]()
+    for prompt in (each for each in tournament.bank if each.prompt_id in by_prompt):
+        name, row = prompt.prompt_id, by_prompt[prompt.prompt_id]
+        compared = [(pair, _compared_by(tournament, stops, prompt, pair)) for pair in pairs[name]]
+        found += [
+            Pairing(rubric, prompt, row[a], row[b], orders(name, a, b), planned)
+            for rubric in tournament.dimensions
+            for (a, b), planned in compared
+            if rubric in planned
+        ]
+    return tuple(found)
+
+
+def _compared_by(
+    tournament: Tournament, stops: Stops, prompt: Prompt, pair: EntrantPair
+) -> tuple[Rubric, ...]:
+    """Return the rubrics by which a pair is compared on a prompt."""
     return tuple(
-        Pairing(rubric, row[a].prompt, row[a], row[b], orders(prompt_id, a, b), planned)
-        for prompt_id, row in by_prompt.items()
-        for compared in [_compared_on(tournament, stops, pairs[prompt_id], row)]
-        for rubric in tournament.dimensions
-        for (a, b), planned in compared.items()
-        if rubric in planned
+        each
+        for each in tournament.dimensions
+        if is_eligible(each, prompt)
+        and not stops.leaves_out(each.dimension, prompt.prompt_id, pair)
     )
-
-
-def _compared_on(
-    tournament: Tournament,
-    stops: Stops,
-    pairs: Sequence[EntrantPair],
-    row: Mapping[EntrantId, PlannedResponse],
-) -> Mapping[EntrantPair, tuple[Rubric, ...]]:
-    """Return the rubrics by which each pair is compared on a prompt."""
-    prompt = next(iter(row.values())).prompt
-    eligible = tuple(each for each in tournament.dimensions if is_eligible(each, prompt))
-    if not stops.last_wave:
-        return dict.fromkeys(pairs, eligible)
-    return {
-        pair: tuple(
-            each
-            for each in eligible
-            if not stops.leaves_out(each.dimension, prompt.prompt_id, pair)
-        )
-        for pair in pairs
-    }
 
 
 def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> Match | None:
@@ -329,14 +310,21 @@ PlannedMatch: TypeAlias = tuple[Pairing, Match | None]
 """A pairing and its match; None: no response to show."""
 
 
-def known_matches(
+def matches(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> tuple[PlannedMatch, ...]:
-    """Return what `matches` yields, once for all who ask again."""
+    """Return every pairing that is planned for a judge, with its match; once for all who ask."""
     name = (_MATCHES, frozenset(prompts), judge)
     if name not in tournament.computed:
-        tournament.computed[name] = tuple(matches(tournament, prompts, judge))
+        tournament.computed[name] = tuple(_matches(tournament, prompts, judge))
     return cast("tuple[PlannedMatch, ...]", tournament.computed[name])
+
+
+def complete_matches(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Iterator[Match]:
+    """Yield the matches of the pairings with both responses."""
+    return (match for _, match in matches(tournament, prompts, judge) if match is not None)
 
 
 _MATCHES: Final = "matches"
@@ -362,10 +350,9 @@ def keep_matches(before: Tournament, after: Tournament) -> bool:
     return is_same
 
 
-def matches(
+def _matches(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Iterator[PlannedMatch]:
-    """Yield every pairing that is planned for a judge, with its match."""
     opening = tournament.opening
     if opening is None:
         return
@@ -412,15 +399,13 @@ def queries_to(
 
     One that asks about several dimensions comes once for each of them.
     """
-    for _, match in matches(state, prompts, judge):
-        if match is not None:
-            yield from map(match.query, match.pairing.orders)
+    for match in complete_matches(state, prompts, judge):
+        yield from map(match.query, match.pairing.orders)
 
 
 def keys_of(
     state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Iterator[Digest]:
     """Yield the keys of the queries in them."""
-    for _, match in matches(state, prompts, judge):
-        if match is not None:
-            yield from (key for _, key in match.keys)
+    for match in complete_matches(state, prompts, judge):
+        yield from (key for _, key in match.keys)

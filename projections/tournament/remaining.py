@@ -17,8 +17,7 @@ from projections.tournament.matches import (
     Match,
     Pairing,
     PlannedResponse,
-    known_matches,
-    matches,
+    complete_matches,
     planned_response,
     planned_responses,
     response_status,
@@ -236,13 +235,10 @@ def open_queries(
     """
     queries: dict[Digest, OpenQuery] = {}
     chosen: set[Digest] = set()
-    for pairing, match in known_matches(tournament, prompts, judge):
-        is_chosen = only is None or only(pairing)
-        if (
-            match is None
-            or not (is_chosen or judge.is_together)
-            or _ties_unasked(tournament, match, judge, rules)
-        ):
+    for match in complete_matches(tournament, prompts, judge):
+        is_chosen = only is None or only(match.pairing)
+        is_asked = is_chosen or judge.is_together
+        if not is_asked or _ties_unasked(tournament, match, judge, rules):
             continue
         for order, key in match.keys:
             if key not in queries and _is_open(tournament, key, rules.retries):
@@ -294,8 +290,7 @@ def repeats_of(
     """
     found = {
         key: (order, match)
-        for _, match in matches(tournament, prompts, judge)
-        if match is not None
+        for match in complete_matches(tournament, prompts, judge)
         for order, key in match.keys
         if key in tournament.verdicts
     }
@@ -454,9 +449,8 @@ def unreconciled(
     verdicts = tournament.verdicts
     return tuple(
         match
-        for _, match in matches(tournament, prompts, judge)
-        if match is not None
-        and match.key(judge.judge_id, policy) not in tournament.outcomes
+        for match in complete_matches(tournament, prompts, judge)
+        if match.key(judge.judge_id, policy) not in tournament.outcomes
         and (
             (match.is_identical and skip_identical)
             or (not match.pairing.slot and all(key in verdicts for _, key in match.keys))

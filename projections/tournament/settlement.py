@@ -22,8 +22,8 @@ from projections.tournament.compared import (
 from projections.tournament.matches import (
     Match,
     Pairing,
-    known_matches,
     match_of,
+    matches,
     response_status,
 )
 from projections.tournament.state import Tournament
@@ -223,7 +223,7 @@ def _settlements(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rule: policies.Rule
 ) -> Iterator[Settlement]:
     is_recorded = rule.is_recorded
-    for pairing, match in known_matches(tournament, prompts, judge):
+    for pairing, match in matches(tournament, prompts, judge):
         if is_recorded:
             yield _recorded(tournament, pairing, match, judge, rule.policy)
         else:
@@ -242,7 +242,7 @@ def settle_verdicts(
         _recorded(tournament, pairing, match, judge, policies.DEFAULT_POLICY)
         if match is None
         else next(_read_again(tournament, pairing, match, judge, policies.RECORDED))
-        for pairing, match in known_matches(tournament, prompts, judge)
+        for pairing, match in matches(tournament, prompts, judge)
     )
 
 

@@ -23,7 +23,6 @@ from projections.tournament.folding import tournament_of
 from projections.tournament.matches import (
     Pairing,
     keep_matches,
-    known_matches,
     match_of,
     matches,
     pairings,
@@ -307,7 +306,7 @@ def test_the_pilot_of_a_small_bank_is_a_fifth(n_prompts: int, size: int) -> None
 
     What was drawn is drawn again from the record, which says 50 where the settings said nothing.
     """
-    configuration = json.dumps({"pilot": {"size": 50, "seed": 1, "strata": None}})
+    configuration = {"pilot": {"size": 50, "seed": 1, "strata": None}}
 
     assert pilot_size(n_prompts) == size
     assert len(recorded_pilot(bank({"own": n_prompts}), configuration)) == size
@@ -333,7 +332,7 @@ def test_a_pilot_is_drawn_again_from_what_was_recorded(
     pilot: dict[str, object] | None, n_prompts: int
 ) -> None:
     """A bank that is too small for its pilot, and a record without one, have none to read."""
-    configuration = json.dumps({} if pilot is None else {"pilot": pilot})
+    configuration = {} if pilot is None else {"pilot": pilot}
 
     assert len(recorded_pilot(bank(N_SHIPPED), configuration)) == n_prompts
 
@@ -400,12 +399,11 @@ def test_while_a_judge_is_at_work_matches_stay_known() -> None:
     before = known(*events[:-3])
     after = fold(tournament_of(STREAM), recorded(events)[-3:], before)
     prompts = frozenset(each.prompt_id for each in before.bank)
-    found = known_matches(before, prompts, before.panel[0])
+    found = matches(before, prompts, before.panel[0])
 
     assert keep_matches(before, after)
-    assert known_matches(after, prompts, after.panel[0]) is found
+    assert matches(after, prompts, after.panel[0]) is found
     assert after.verdicts != before.verdicts
-    assert [*found] == [*matches(after, prompts, after.panel[0])]
 
 
 def test_matches_are_new_once_a_response_is() -> None:
@@ -415,7 +413,7 @@ def test_matches_are_new_once_a_response_is() -> None:
     news = recorded([*opening, *responses(before)])[len(opening) :]
     after = fold(tournament_of(STREAM), news, before)
     prompts = frozenset(each.prompt_id for each in before.bank)
-    assert not any(match for _, match in known_matches(before, prompts, before.panel[0]))
+    assert not any(match for _, match in matches(before, prompts, before.panel[0]))
 
     assert not keep_matches(before, after)
-    assert all(match for _, match in known_matches(after, prompts, after.panel[0]))
+    assert all(match for _, match in matches(after, prompts, after.panel[0]))

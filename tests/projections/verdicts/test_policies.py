@@ -306,7 +306,7 @@ def piloted(*saids: Sequence[Said | None]) -> list[str]:
     opening, *others = court(len(saids))
     assert isinstance(opening, TournamentOpened)
     tournament = known(*heard((replace(opening, configuration=configuration), *others), *saids))
-    assert recorded_pilot(tournament.bank, configuration) == {"p1"}
+    assert recorded_pilot(tournament.bank, tournament.configuration) == {"p1"}
     found = settle_by_majority(tournament, everything(tournament), tournament.panel)
     return [each.status for each in found]
 
