@@ -21,7 +21,7 @@ from ledger.events.requests import ParameterRefused, RequestsSettled, RequestsSu
 from projections.ratings.looks import look_now
 from projections.tournament.matches import PlannedResponse
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import POLICIES
+from projections.verdicts.policies import swap_consistent
 
 
 def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
@@ -29,7 +29,7 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
 
     Raises:
         TourneyError: An answer came for a query that was not submitted.
-        KeyError: A policy is unknown, or a match to reconcile lacks a verdict.
+        KeyError: A match to reconcile lacks a verdict.
     """
     match command:
         case commands.OpenTournament():
@@ -170,7 +170,7 @@ def _conclude(
 ) -> tuple[Event, ...]:
     if isinstance(command, commands.TakeLook):
         return () if command.number <= len(state.looks) else (look_now(state),)
-    key = command.match.key(command.judge, command.policy)
+    key = command.match.key(command.judge)
     if key in state.outcomes:
         return ()
     forward, swapped = state.verdicts.get(key.forward), state.verdicts.get(key.swapped)
@@ -178,5 +178,5 @@ def _conclude(
         return (judging.PairReconciled(outcome="tie", basis="identical", **key._asdict()),)
     if forward is None or swapped is None:
         raise KeyError(key)
-    outcome = POLICIES[command.policy](forward.event.verdict, swapped.event.verdict)
+    outcome = swap_consistent(forward.event.verdict, swapped.event.verdict)
     return (judging.PairReconciled(outcome=outcome, **key._asdict()),)

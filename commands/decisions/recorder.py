@@ -43,10 +43,8 @@ from projections.fold import fold
 from projections.results.columns import Column, Shown
 from projections.tournament.folding import advance, evolve, tournament_of
 from projections.tournament.remaining import (
-    AskingRules,
     OpenQuery,
     is_waiting,
-    open_queries,
     responses_to_come,
 )
 from projections.tournament.settlement import by_dimension, settle
@@ -179,10 +177,12 @@ def count_missing_responses(
 
 
 def count_missing_verdicts(
-    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
+    state: Tournament,
+    prompts: Collection[PromptId],
+    judge: JudgeSettings,
+    queries: Sequence[OpenQuery],
 ) -> tuple[MissingVerdicts, ...]:
     """Count each dimension's open queries, and its pairs that wait for responses."""
-    queries = open_queries(state, prompts, judge, rules)
     n_queries = Counter(each.subject for query in queries for each in query.every)
     return tuple(
         MissingVerdicts(

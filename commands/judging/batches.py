@@ -225,7 +225,7 @@ def everything_asked(
     answers = tuple(each for each in questions if each.judge == judge)
     prompts = [prompt.prompt_id for prompt in state.bank]
     sent = {key for batch in recorder.state.own_batches for key in batch.planned.queries}
-    repeats = [each for each in repeats_of(state, prompts, judge) if each.key in sent]
+    repeats = [each for each in repeats_of(state, prompts, judge) if each.asked.query_key in sent]
     return JudgeTask(judge, prompts, ANY_QUESTION, answers=answers, repeats=repeats)
 
 

@@ -233,7 +233,7 @@ class _Asked:
             (each.prompt_id, each.entrant_a, each.entrant_b, order)
             for each in self.judged
             for order in BOTH
-            if len(each.said) != 1 or (each.match and dict(each.match.keys)[order] in verdicts)
+            if len(each.said) != 1 or (each.match and each.match.key_in(order) in verdicts)
         }
 
     @cached_property

@@ -38,7 +38,6 @@ from projections.tournament import remaining
 from projections.tournament.estimate import n_input_at_most
 from projections.tournament.matches import keys_of, queries_to
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import JudgeQuery
 from projections.verdicts.scoring import ScoreQuestion
 
@@ -57,7 +56,9 @@ class JudgeTask:
     lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `begun_again`
     answers: Sequence[ScoreQuestion] = ()  # of evaluations, to be scored
     only: remaining.WhichPairs = None
-    repeats: Sequence[remaining.Repeat] = ()  # what is asked again, to see whether verdicts change
+    repeats: Sequence[
+        remaining.OpenQuery
+    ] = ()  # what is asked again, to see whether verdicts change
 
     @property
     def pricing(self) -> Pricing:
@@ -87,7 +88,7 @@ class JudgeTask:
         yield from (query.query_key for query in self.queries_in(state))
         if self.judge.is_together:
             yield from keys_of(state, self.prompts, self.judge)
-            yield from (key for each in self.repeats for key in each.keys)
+            yield from (each.key for repeat in self.repeats for each in repeat.every)
 
 
 class JudgingSummary(NamedTuple):
@@ -370,9 +371,5 @@ def affordable(
 def reconcile_open(recorder: Recorder, task: JudgeTask) -> int:
     """Reconcile every pair that can be; return how many were."""
     judge, skips = task.judge, task.rules.skip_identical
-    matches = remaining.unreconciled(
-        recorder.state, task.prompts, judge, DEFAULT_POLICY, skip_identical=skips
-    )
-    return recorder.record(
-        *(ReconcilePair(judge.judge_id, DEFAULT_POLICY, match) for match in matches)
-    )
+    matches = remaining.unreconciled(recorder.state, task.prompts, judge, skip_identical=skips)
+    return recorder.record(*(ReconcilePair(judge.judge_id, match) for match in matches))

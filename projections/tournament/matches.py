@@ -35,6 +35,7 @@ from projections.tournament.designs import (
 from projections.tournament.shares import asked_prompts
 from projections.tournament.state import PairNames, Tournament
 from projections.tournament.waves import Stops, stops_of
+from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 _WHAT_WORDS_IT: Final = attrgetter("rubric", "prompt", "planned")
@@ -146,25 +147,24 @@ class Match(NamedTuple):
         """Return the request in an order."""
         return self.wording.query(self.response_a.text, self.response_b.text, order)
 
-    def request(self, order: Order) -> Digest:
-        """Return the key of the request in an order."""
-        alone = self.forward_key if order == "forward" else self.swapped_key
-        return self.query(order).query_key if self.wording.together else alone
+    def key_in(self, order: Order) -> Digest:
+        """Return the key of its query in an order."""
+        return self.forward_key if order == "forward" else self.swapped_key
 
     @property
     def keys(self) -> tuple[tuple[Order, Digest], ...]:
         """The orders in which it is asked, with the keys of their queries."""
-        keys: dict[Order, Digest] = {"forward": self.forward_key, "swapped": self.swapped_key}
-        return tuple((order, keys[order]) for order in self.pairing.orders)
+        return tuple((order, self.key_in(order)) for order in self.pairing.orders)
 
     @property
     def is_identical(self) -> bool:
         """Say whether both responses have the same text."""
         return self.response_a.text == self.response_b.text
 
-    def key(self, judge: JudgeId, policy: str) -> PairKey:
-        """Return the key of this match's outcome by a judge and policy."""
-        return PairKey(*self.pairing.names, judge, policy, self.forward_key, self.swapped_key)
+    def key(self, judge: JudgeId) -> PairKey:
+        """Return the key of this match's outcome by a judge."""
+        queries = self.forward_key, self.swapped_key
+        return PairKey(*self.pairing.names, judge, DEFAULT_POLICY, *queries)
 
 
 def planned_responses(

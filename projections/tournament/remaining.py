@@ -2,11 +2,11 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
-from ledger.events.judging import MAY_CHANGE, UNPAID, Order, repeat_key
+from ledger.events.judging import MAY_CHANGE, UNPAID, repeat_key
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import ResponseFailureReason, ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
@@ -24,7 +24,6 @@ from projections.tournament.matches import (
 )
 from projections.tournament.settlement import Settlement, account_of, by_dimension, settle
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import PairQuery, ScoreQuery
 from projections.verdicts.scoring import ScoreQuestion
 
@@ -74,7 +73,7 @@ class OpenQuery(NamedTuple):
 
     @property
     def _first_asked(self) -> Digest:
-        return dict(self.match.keys)[self.asked.order]
+        return self.match.key_in(self.asked.order)
 
     @property
     def every(self) -> tuple["OpenQuery", ...]:
@@ -247,82 +246,49 @@ def open_queries(
                 if is_chosen:
                     chosen.add(asked.query_key)
     wanted = (each for each in queries.values() if each.asked.query_key in chosen)
-    return _together(tournament, wanted)
+    in_flight = tournament.in_flight
+    return tuple(each for each in _together(wanted) if each.asked.query_key not in in_flight)
 
 
-def _together(tournament: Tournament, queries: Iterable[OpenQuery]) -> tuple[OpenQuery, ...]:
-    """Return one entry for each request that is not in flight, with its queries in order."""
+def _together(queries: Iterable[OpenQuery]) -> Iterator[OpenQuery]:
+    """Yield one entry for each request, with its queries in order."""
     requests: dict[Digest, list[OpenQuery]] = {}
     for each in queries:
         requests.setdefault(each.asked.query_key, []).append(each)
-    return tuple(
-        first._replace(others=tuple(others))
-        for request, (first, *others) in requests.items()
-        if request not in tournament.in_flight
-    )
-
-
-class Repeat(NamedTuple):
-    """A request with verdicts that is sent again, under a key of its own."""
-
-    key: Digest
-    order: Order
-    matches: tuple[Match, ...]  # one for each verdict
-
-    @property
-    def keys(self) -> Sequence[Digest]:
-        """What identifies its new verdicts."""
-        return [repeat_key(dict(match.keys)[self.order]) for match in self.matches]
-
-    @property
-    def asked(self) -> PairQuery:
-        """The request."""
-        return self.matches[0].query(self.order)._replace(query_key=self.key)
+    for first, *others in requests.values():
+        yield first._replace(others=tuple(others))
 
 
 def repeats_of(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> Sequence[Repeat]:
+) -> Sequence[OpenQuery]:
     """Return the repeats of all queries with a verdict: first those sent, then as the seed draws.
 
     So the first n are a random sample, of which a larger one asks more. It stays one of the queries
     that had a verdict when it was drawn: verdicts that come later are drawn only to fill it up.
     """
-    found = {
-        key: (order, match)
-        for match in complete_matches(tournament, prompts, judge)
-        for order, key in match.keys
-        if key in tournament.verdicts
-    }
-    answered: dict[Digest, Repeat] = {}
-    for order, match in found.values():
-        key = repeat_key(match.request(order))
-        before = answered.get(key, Repeat(key, order, ()))
-        answered[key] = before._replace(matches=(*before.matches, match))
+    queries: dict[Digest, OpenQuery] = {}
+    for match in complete_matches(tournament, prompts, judge):
+        for order, key in match.keys:
+            if key in tournament.verdicts:
+                asked = match.query(order)
+                again = asked._replace(query_key=repeat_key(asked.query_key))
+                queries[key] = OpenQuery(match, again, n_failed=0, is_repeat=True)
     seed = tournament.opening.generation_seed if tournament.opening else 0
-    return sorted(
-        answered.values(),
-        key=lambda repeat: (not tournament.was_asked(repeat.key), digest_of([seed, repeat.key])),
-    )
+
+    def place(repeat: OpenQuery) -> tuple[bool, Digest]:
+        request = repeat.asked.query_key
+        return not tournament.was_asked(request), digest_of([seed, request])
+
+    return sorted(_together(queries.values()), key=place)
 
 
 def open_repeats(
-    tournament: Tournament, repeats: Iterable[Repeat], rules: AskingRules
+    tournament: Tournament, repeats: Iterable[OpenQuery], rules: AskingRules
 ) -> tuple[OpenQuery, ...]:
     """Return the repeats to send: without a verdict, not in flight, worth another attempt."""
-    queries = (
-        OpenQuery(match, each.asked, n_failed=0, is_repeat=True)
-        for each in repeats
-        for match in each.matches
-    )
-    return _together(
-        tournament,
-        (
-            each._replace(n_failed=_n_failed(tournament, each.key))
-            for each in queries
-            if _is_open(tournament, each.key, rules.retries)
-        ),
-    )
+    found = (refreshed_query(tournament, each, rules) for each in repeats)
+    return tuple(each for each in found if isinstance(each, OpenQuery))
 
 
 def awaited_queries(
@@ -373,7 +339,7 @@ def _ties_unasked(
 ) -> bool:
     """Say whether identical responses tie without being asked, now or on record."""
     return match.is_identical and (
-        rules.skip_identical or match.key(judge.judge_id, DEFAULT_POLICY) in tournament.outcomes
+        rules.skip_identical or match.key(judge.judge_id) in tournament.outcomes
     )
 
 
@@ -438,7 +404,6 @@ def unreconciled(
     tournament: Tournament,
     prompts: Collection[PromptId],
     judge: JudgeSettings,
-    policy: str,
     *,
     skip_identical: bool,
 ) -> tuple[Match, ...]:
@@ -450,7 +415,7 @@ def unreconciled(
     return tuple(
         match
         for match in complete_matches(tournament, prompts, judge)
-        if match.key(judge.judge_id, policy) not in tournament.outcomes
+        if match.key(judge.judge_id) not in tournament.outcomes
         and (
             (match.is_identical and skip_identical)
             or (not match.pairing.slot and all(key in verdicts for _, key in match.keys))

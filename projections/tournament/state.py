@@ -165,6 +165,11 @@ class Tournament:
         """Say whether a query has a verdict or a score, whichever tournament asked."""
         return query_key in self.verdicts or query_key in self.scores
 
+    def text_of(self, response_key: Digest) -> str | None:
+        """Return the text of a response; None: it has none on record."""
+        response = self.responses.get(response_key)
+        return None if response is None else response.text
+
     def is_to_entrant(self, batch: Batch) -> bool:
         """Say whether a batch asks an entrant of this tournament; else it asks a judge."""
         return batch.planned.judge in self.entrants

@@ -167,7 +167,7 @@ def _judged(rng: random.Random, match: Match) -> Iterator[Event]:
     ]
     yield from replies
     if all(isinstance(each, VerdictReceived) for each in replies):
-        key_ = match.key(_JUDGE.judge_id, DEFAULT_POLICY)
+        key_ = match.key(_JUDGE.judge_id)
         yield PairReconciled(outcome=swap_consistent(*said), **key_._asdict())
 
 

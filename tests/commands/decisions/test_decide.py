@@ -36,7 +36,6 @@ from ledger.identity import Digest
 from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import AskingRules, open_queries
 from projections.verdicts.parsers import PARSER
-from projections.verdicts.policies import DEFAULT_POLICY
 from tests.support.builders.batches import DEAR, USED
 from tests.support.builders.commands import (
     JUDGE,
@@ -66,7 +65,7 @@ ANSWERED = (*OPENED, *responses(after(*OPENED)))
 QUERY, SWAPPED = open_queries(after(*ANSWERED), [P1], JUDGE, AskingRules(retries=1))
 KEY = QUERY.asked.query_key
 SUBMITTED = (*ANSWERED, submitted(QUERY))
-MATCH_KEY = QUERY.match.key(JUDGE.judge_id, DEFAULT_POLICY)
+MATCH_KEY = QUERY.match.key(JUDGE.judge_id)
 
 SAME = (
     *OPENED,
@@ -74,7 +73,7 @@ SAME = (
 )
 (TWINS_QUERY,) = open_queries(after(*SAME), [P1], JUDGE, AskingRules(retries=0))
 TWINS = TWINS_QUERY.match
-TWINS_KEY = TWINS.key(JUDGE.judge_id, DEFAULT_POLICY)
+TWINS_KEY = TWINS.key(JUDGE.judge_id)
 
 Unanswered: TypeAlias = Literal["errored", "rejected", "expired", "canceled"]
 
@@ -416,14 +415,14 @@ def test_both_orders_decide_a_match_together(
     """A judge that goes by the slot contradicts itself, and that must not count for anybody."""
     both = (verdict(KEY, forward), verdict(SWAPPED.asked.query_key, swapped))
 
-    given(*ANSWERED, *both).when(ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)).then(
+    given(*ANSWERED, *both).when(ReconcilePair(JUDGE.judge_id, QUERY.match)).then(
         reconciled(outcome)
     )
 
 
 def test_a_match_with_one_verdict_cannot_be_reconciled() -> None:
     """A missing verdict has no default."""
-    command = ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)
+    command = ReconcilePair(JUDGE.judge_id, QUERY.match)
 
     given(*ANSWERED, verdict(KEY)).when(command).then_raises(KeyError, SWAPPED.asked.query_key)
 
@@ -432,7 +431,7 @@ def test_identical_responses_tie_without_a_verdict() -> None:
     """Both orders put one question, to which there is no other answer; it is marked so."""
     tie = PairReconciled(outcome="tie", basis="identical", **TWINS_KEY._asdict())
 
-    given(*SAME).when(ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, TWINS)).then(tie)
+    given(*SAME).when(ReconcilePair(JUDGE.judge_id, TWINS)).then(tie)
 
 
 def test_identical_responses_that_were_judged_are_reconciled_by_the_verdict() -> None:
@@ -440,16 +439,7 @@ def test_identical_responses_that_were_judged_are_reconciled_by_the_verdict() ->
     said = verdict(TWINS.forward.query_key, "A")
     inconsistent = PairReconciled(outcome="inconsistent", **TWINS_KEY._asdict())
 
-    given(*SAME, said).when(ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, TWINS)).then(inconsistent)
-
-
-def test_a_policy_that_nobody_defined_is_refused() -> None:
-    """Reconciling by a default instead would record a claim that nobody made."""
-    both = (verdict(KEY), verdict(SWAPPED.asked.query_key))
-
-    given(*ANSWERED, *both).when(
-        ReconcilePair(JUDGE.judge_id, "coin-toss", QUERY.match)
-    ).then_raises(KeyError, "coin-toss")
+    given(*SAME, said).when(ReconcilePair(JUDGE.judge_id, TWINS)).then(inconsistent)
 
 
 def test_ratings_are_claimed_with_their_artifacts() -> None:
@@ -465,7 +455,7 @@ def test_ratings_are_claimed_with_their_artifacts() -> None:
             (*SUBMITTED, failed(KEY, reason="errored", reply="")),
             ReceiveAnswer(JUDGE, NoReply(KEY, "errored", "overloaded_error")),
         ),
-        ((*ANSWERED, reconciled("a")), ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)),
+        ((*ANSWERED, reconciled("a")), ReconcilePair(JUDGE.judge_id, QUERY.match)),
         ((*OPENED, RATINGS), PublishRatings(RATINGS)),
     ],
     ids=lambda value: type(value).__name__,

@@ -188,7 +188,8 @@ def test_what_a_run_would_ask_of_a_pair_is_what_a_plan_says(
     """A second run beside a batch must not be told that there is something to pay."""
     rules = AskingRules(retries, skip_identical=True)
 
-    rows = count_missing_verdicts(after(*events), [P1, P2], JUDGE, rules)
+    queries = open_queries(after(*events), [P1, P2], JUDGE, rules)
+    rows = count_missing_verdicts(after(*events), [P1, P2], JUDGE, queries)
 
     assert rows == (MissingVerdicts(FACTUALITY, 1, n_queries, n_waiting),)
 
@@ -199,7 +200,8 @@ def test_each_dimension_is_planned_apart() -> None:
     opening = opened(prompts=[prompt("p2", gold=None)], rubrics=rubrics)
     state = after(*opening, *responses(after(*opening)))
 
-    rows = count_missing_verdicts(state, [P2], JUDGE, AskingRules(retries=1))
+    queries = open_queries(state, [P2], JUDGE, AskingRules(retries=1))
+    rows = count_missing_verdicts(state, [P2], JUDGE, queries)
 
     assert rows == (
         MissingVerdicts(FACTUALITY, n_pairs=0, n_queries=0, n_waiting=0),

@@ -35,7 +35,6 @@ from projections.tournament.remaining import (
     unreconciled,
 )
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.scoring import ScoreQuestion, score_query
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
 from tests.support.builders.events import (
@@ -79,10 +78,10 @@ from tests.support.builders.worlds import (
 from tests.support.strategies.tournaments import tournament_histories
 
 
-def waiting(tournament: Tournament, policy: str = DEFAULT_POLICY) -> tuple[Match, ...]:
+def waiting(tournament: Tournament) -> tuple[Match, ...]:
     """Return what can be reconciled on the whole bank."""
     prompts, judge = everything(tournament), tournament.panel[0]
-    return unreconciled(tournament, prompts, judge, policy, skip_identical=False)
+    return unreconciled(tournament, prompts, judge, skip_identical=False)
 
 
 def test_what_is_there_or_known_to_fail_is_not_owed() -> None:
@@ -149,14 +148,6 @@ def test_a_match_with_both_verdicts_waits_for_its_outcome() -> None:
     assert waiting(tournament) == (first,)
 
 
-def test_another_policy_reconciles_the_same_verdicts_anew() -> None:
-    """A policy is a way to read verdicts that are there: trying one costs nothing."""
-    tournament = known(*history(opened(), "a"))
-
-    assert waiting(tournament) == ()
-    assert waiting(tournament, policy="another") == matches_of(tournament)
-
-
 @given(events=tournament_histories())
 def test_responses_are_there_or_failed_or_owed(events: list[Event]) -> None:
     """No cell of the plan is lost between the three counts."""
@@ -197,7 +188,7 @@ def to_reconcile(tournament: Tournament, rules: AskingRules) -> tuple[Match, ...
     """Return what can be decided now."""
     skips = rules.skip_identical
     prompts, judge = everything(tournament), tournament.panel[0]
-    return unreconciled(tournament, prompts, judge, DEFAULT_POLICY, skip_identical=skips)
+    return unreconciled(tournament, prompts, judge, skip_identical=skips)
 
 
 @pytest.mark.parametrize("reason", ["refused", "truncated", "rejected"])
@@ -307,7 +298,7 @@ def test_a_tie_that_was_made_unasked_is_not_asked_about_later() -> None:
     tie = PairReconciled(
         outcome="tie",
         basis="identical",
-        **twins.key(known(*SAME).panel[0].judge_id, DEFAULT_POLICY)._asdict(),
+        **twins.key(known(*SAME).panel[0].judge_id)._asdict(),
     )
 
     assert asked(known(*SAME, tie), ASKING) == asked(known(*SAME), SKIPPING)
@@ -415,7 +406,7 @@ def test_reordering_the_roster_opens_no_query() -> None:
 
     assert still_open(tournament) == ()
     prompts, judge = everything(tournament), tournament.panel[0]
-    matches = unreconciled(tournament, prompts, judge, DEFAULT_POLICY, skip_identical=False)
+    matches = unreconciled(tournament, prompts, judge, skip_identical=False)
     assert matches == matches_of(tournament)
 
 

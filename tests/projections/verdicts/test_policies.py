@@ -120,19 +120,11 @@ def test_a_majority_knows_neither_the_order_of_judges_nor_that_of_entrants(
     assert majority(mirrored) == MIRRORED.get(found, found)
 
 
-def test_outcomes_on_record_are_those_of_the_usual_rule() -> None:
-    """A projection that was taken for the record would be audited against it, and fail."""
-    recorded = [RECORDED, Rule("swap-consistent"), Rule("of-a-later-tourney")]
-    projected = [CONCATENATE, ABSTAIN, Rule("majority"), LENIENT, Rule("majority", "final-line@1")]
-
-    assert all(rule.is_recorded for rule in recorded)
-    assert not any(rule.is_recorded for rule in projected)
-
-
-def test_a_majority_needs_more_than_one_judge_s_verdicts() -> None:
-    """Asked of one judge it would be that judge's word under another name."""
-    with pytest.raises(KeyError, match="majority"):
-        by(known(*history(opened(), "a")), Rule("majority"))
+@pytest.mark.parametrize("policy", ["majority", "of-a-later-tourney"])
+def test_a_policy_that_reads_no_single_judge_is_refused(policy: str) -> None:
+    """A majority of one would be that judge's word under another name; another is not known."""
+    with pytest.raises(KeyError, match=policy):
+        by(known(*history(opened(), "a")), Rule(policy))
 
 
 def test_an_abstention_is_a_missing_vote() -> None:
@@ -212,7 +204,7 @@ def identical(*events: Event) -> Tournament:
 def test_identical_responses_that_were_not_asked_are_a_tie_under_every_rule(rule: Rule) -> None:
     """Nobody judged them, so no way to read verdicts can find anything else."""
     (match,) = matches_of(identical())
-    key = match.key(identical().panel[0].judge_id, "swap-consistent")
+    key = match.key(identical().panel[0].judge_id)
     tie = PairReconciled(outcome="tie", basis="identical", **key._asdict())
     merged = verdict(match.forward.query_key, "A")  # by another tournament that did ask
 
