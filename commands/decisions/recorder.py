@@ -35,7 +35,7 @@ from ledger.events.evaluations import (
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, StreamId
-from ledger.recorded import Receipt, Recorded
+from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, ITEMS, Items, asked_evaluations_of
 from projections.evaluations.state import Evaluations, is_same_plan, labels_of
@@ -247,16 +247,14 @@ class Recorder:
         if not events:
             return 0
         try:
-            receipts = self.ledger.append(
-                self.state.stream, events, expected_version=self.state.version
-            )
+            self.ledger.append(self.state.stream, events, expected_version=self.state.version)
         except StaleVersion:
             self.catch_up()
             if all(isinstance(each, _STILL_VALID) for each in due):
                 return self.record(*commands)
             raise
         self._deferred = ()
-        self._add(receipts)
+        self.catch_up()
         return len(events)
 
     def as_of(self, position: int) -> Tournament:
@@ -268,17 +266,8 @@ class Recorder:
         events = self.ledger.read(until=position, types=ASKED_EVENTS)
         return fold(asked_evaluations_of(self.state.stream), events)
 
-    def _add(self, receipts: Sequence[Receipt]) -> None:
-        """Add what this process appended; read it if others appended something before it."""
-        news = [receipt.recorded for receipt in receipts]
-        due = range(self._position + 1, self._position + 1 + len(news))
-        if [each.position for each in news] == [*due]:
-            self.state, self._position = advance(self.state, news), due[-1]
-        else:
-            self.catch_up()
-
     def catch_up(self) -> None:
-        """Read what was appended since, by other tournaments as well."""
+        """Read what was appended since, by this process or another, to any tournament."""
         until = self.ledger.head.position
         news = self.ledger.read(after=self._position, until=until)
         self.state, self._position = advance(self.state, news), until

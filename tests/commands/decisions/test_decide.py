@@ -30,12 +30,13 @@ from ledger.events.judging import (
 )
 from ledger.events.money import Usage
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
+from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest
 from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import AskingRules, open_queries
-from projections.verdicts.parsers import PARSER
+from projections.verdicts.parsers import PARSER, PARSER_OF
 from tests.support.builders.batches import DEAR, USED
 from tests.support.builders.commands import (
     JUDGE,
@@ -294,22 +295,31 @@ def test_a_reply_that_ends_in_a_verdict_is_a_verdict(said: Verdict) -> None:
     )
 
 
+BY_SCHEMA = judge(parameters=(("protocol", "schema"),))
+
+
 @pytest.mark.parametrize(
-    ("text", "stop_reason", "reason"),
+    ("by", "text", "stop_reason", "reason"),
     [
-        ("I cannot help with that.\nVERDICT: A", "refusal", "refused"),
-        ("The responses may end in\nVERDICT: B", "max_tokens", "truncated"),
-        ("Both are fine.", "end_turn", "unreadable"),
-        (" \n", "end_turn", "empty"),
+        (JUDGE, "I cannot help with that.\nVERDICT: A", "refusal", "refused"),
+        (JUDGE, "The responses may end in\nVERDICT: B", "max_tokens", "truncated"),
+        (JUDGE, "Both are fine.", "end_turn", "unreadable"),
+        (JUDGE, " \n", "end_turn", "empty"),
+        (BY_SCHEMA, '{"reasoning":"","verdict":"A"}', "max_tokens", "truncated"),
+        (BY_SCHEMA, "VERDICT: A", "end_turn", "unreadable"),
     ],
 )
 def test_a_reply_without_a_verdict_is_a_failure_with_a_reason(
-    text: str, stop_reason: str, reason: str
+    by: JudgeSettings, text: str, stop_reason: str, reason: str
 ) -> None:
-    """Counted as a tie it would pull ratings together; a cut reply may only look like one."""
-    event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason)
+    """Counted as a tie it would pull ratings together; a cut reply may only look like one.
 
-    given(*SUBMITTED).when(ReceiveAnswer(JUDGE, reply(KEY, text, stop_reason))).then(event)
+    The parser is named with the reply, so that an audit reads it by the same rule.
+    """
+    parser = PARSER_OF[by.protocol]
+    event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason, parser=parser)
+
+    given(*SUBMITTED).when(ReceiveAnswer(by, reply(KEY, text, stop_reason))).then(event)
 
 
 @pytest.mark.parametrize("reason", ["errored", "rejected", "expired", "canceled"])
@@ -365,29 +375,11 @@ def test_a_price_without_usage_is_not_kept() -> None:
     given(*SUBMITTED).when(ReceiveAnswer(JUDGE, reply(KEY), DEAR)).then(read_now(KEY))
 
 
-@pytest.mark.parametrize(
-    ("text", "stop_reason", "reason"),
-    [
-        ('{"reasoning":"","verdict":"A"}', "max_tokens", "truncated"),
-        ("VERDICT: A", "end_turn", "unreadable"),
-    ],
-)
-def test_a_reply_that_was_asked_for_as_json_is_read_as_json(
-    text: str, stop_reason: str, reason: str
-) -> None:
-    """The parser is named with the reply, so that an audit reads it by the same rule."""
-    by_schema = judge(parameters=(("protocol", "schema"),))
-    event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason, parser="json-verdict@2")
-
-    given(*SUBMITTED).when(ReceiveAnswer(by_schema, reply(KEY, text, stop_reason))).then(event)
-
-
 def test_a_verdict_that_was_asked_for_as_json_is_read_as_json() -> None:
     """The other way to ask, with the same verdicts."""
-    by_schema = judge(parameters=(("protocol", "schema"),))
     text = '{"reasoning":"Both err.","verdict":"TIE"}'
 
-    given(*SUBMITTED).when(ReceiveAnswer(by_schema, reply(KEY, text))).then(
+    given(*SUBMITTED).when(ReceiveAnswer(BY_SCHEMA, reply(KEY, text))).then(
         structs.replace(verdict(KEY, "TIE"), reply=text, parser="json-verdict@2")
     )
 
@@ -399,21 +391,10 @@ def test_a_reply_to_a_query_never_submitted_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("forward", "swapped", "outcome"),
-    [
-        ("A", "B", "a"),
-        ("B", "A", "b"),
-        ("TIE", "TIE", "tie"),
-        ("A", "A", "inconsistent"),
-        ("TIE", "B", "inconsistent"),
-    ],
-)
-def test_both_orders_decide_a_match_together(
-    forward: Verdict, swapped: Verdict, outcome: Outcome
-) -> None:
+@pytest.mark.parametrize(("swapped", "outcome"), [("B", "a"), ("A", "inconsistent")])
+def test_both_orders_decide_a_match_together(swapped: Verdict, outcome: Outcome) -> None:
     """A judge that goes by the slot contradicts itself, and that must not count for anybody."""
-    both = (verdict(KEY, forward), verdict(SWAPPED.asked.query_key, swapped))
+    both = (verdict(KEY, "A"), verdict(SWAPPED.asked.query_key, swapped))
 
     given(*ANSWERED, *both).when(ReconcilePair(JUDGE.judge_id, QUERY.match)).then(
         reconciled(outcome)

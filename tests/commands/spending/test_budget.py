@@ -13,7 +13,6 @@ from commands.errors import ProviderError, Refused
 from commands.judging.judge import JudgeTask, begun_again, judge_open
 from commands.ports import Answer, NoReply, no_progress
 from commands.spending.budget import BudgetReached, at_risk_usd, n_affordable
-from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -22,7 +21,7 @@ from projections.tournament.remaining import AskingRules
 from projections.tournament.spend import Spend, spend_of
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import USED, ended, planned_batch, sent
-from tests.support.builders.commands import JUDGE, PowerCut, failed, record_answers, reply
+from tests.support.builders.commands import JUDGE, PowerCut, record_answers, reply
 from tests.support.builders.events import STREAM, key, opened, prompt, verdict
 from tests.support.builders.money import FlatRate
 from tests.support.scripted import ScriptedJudge
@@ -173,27 +172,6 @@ def test_a_request_is_settled_by_its_own_answer_although_a_merge_brought_a_verdi
     assert not recorder.state.under_way
     assert at_risk_usd(recorder.state) == 0.0
     assert recorder.state.spent_usd > 0.0
-
-
-def lost(name: str, usd: float | None) -> JudgeQueryFailed:
-    """Return a request that was perhaps billed."""
-    return failed(key(name), reason="errored", detail=CUT, fate="perhaps billed", worst_usd=usd)
-
-
-def test_other_tournaments_have_budgets_of_their_own(ledger: Ledger, recorder: Recorder) -> None:
-    """A merged ledger tells of failures that somebody else paid for."""
-    ledger.append(StreamId("colleague"), [lost("query", 1.0)], expected_version=None)
-
-    assert at_risk_usd(Recorder(ledger, STREAM).state) == recorder.state.lost_usd == 0.0
-
-
-def test_each_lost_request_counts_at_its_own_price(ledger: Ledger, recorder: Recorder) -> None:
-    """Of whichever judge, sent alone or in a batch, and whatever is asked today."""
-    assert recorder.state.lost_usd == 0.0
-    events = [lost("query", 1.0), lost("other", 0.25), lost("of unknown price", None)]
-    ledger.append(STREAM, events, expected_version=None)
-
-    assert at_risk_usd(Recorder(ledger, STREAM).state) == 1.25
 
 
 def test_a_request_of_a_process_that_died_counts_until_it_is_known(

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -15,7 +14,6 @@ from ledger.identity import PromptId
 from projections.fold import fold
 from projections.tournament.bank import (
     pilot_prompts,
-    pilot_size,
     proportional_strata,
     recorded_pilot,
 )
@@ -52,9 +50,6 @@ from tests.support.builders.worlds import (
     matches_of,
     planned_pairings,
 )
-
-SHIPPED_KINDS = (("recall", 24), ("vignette", 69), ("curated", 50))
-PILOT = (("recall", 8), ("vignette", 24), ("curated", 18))
 
 
 def of_sizes(sizes: tuple[tuple[str, int], ...]) -> Tournament:
@@ -103,21 +98,6 @@ def place(pairing: Pairing) -> tuple[str, str, str, str]:
         pairing.rubric.dimension,
         pairing.a.entrant.entrant_id,
         pairing.b.entrant.entrant_id,
-    )
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize(
-    ("sizes", "n_pairs"), [(SHIPPED_KINDS, (558, 858, 858)), (PILOT, (192, 300, 300))]
-)
-def test_there_are_as_many_pairs_as_the_customers(
-    sizes: tuple[tuple[str, int], ...], n_pairs: tuple[int, int, int]
-) -> None:
-    """The cost of a headline and of its pilot is planned from these: two queries for each pair."""
-    counts = Counter(str(each.rubric.dimension) for each in planned_pairings(of_sizes(sizes)))
-
-    assert counts == dict(
-        zip(("factuality", "calibration", "clinical_utility"), n_pairs, strict=True)
     )
 
 
@@ -296,20 +276,6 @@ def test_shares_are_those_of_the_largest_remainder(counts: list[int], share: Fra
     assert sum(strata.values()) == size
     assert all(abs(strata[source] - exact[source]) < 1 for source in sizes)
     assert all(strata[source] <= sizes[source] for source in sizes)
-
-
-@pytest.mark.parametrize(
-    ("n_prompts", "size"), [(1, 1), (4, 1), (9, 1), (40, 8), (49, 9), (50, 50), (999, 50)]
-)
-def test_the_pilot_of_a_small_bank_is_a_fifth(n_prompts: int, size: int) -> None:
-    """50 prompts are more than most banks of a beginner have; larger ones keep their pilot.
-
-    What was drawn is drawn again from the record, which says 50 where the settings said nothing.
-    """
-    configuration = {"pilot": {"size": 50, "seed": 1, "strata": None}}
-
-    assert pilot_size(n_prompts) == size
-    assert len(recorded_pilot(bank({"own": n_prompts}), configuration)) == size
 
 
 def test_equal_remainders_go_to_the_first_in_bank_order() -> None:

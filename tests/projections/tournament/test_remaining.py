@@ -191,35 +191,30 @@ def to_reconcile(tournament: Tournament, rules: AskingRules) -> tuple[Match, ...
     return unreconciled(tournament, prompts, judge, skip_identical=skips)
 
 
-@pytest.mark.parametrize("reason", ["refused", "truncated", "rejected"])
-def test_what_would_only_fail_again_is_asked_once(reason: FailureReason) -> None:
-    """The same request meets the same refusal, limit or error, and is paid for again."""
-    assert not forward_is_asked(9, failure(MATCH.forward, reason))
+TWICE: list[tuple[FailureReason, ...]] = [("unreadable",) * 2, ("empty",) * 2]
 
 
-@pytest.mark.parametrize("reason", ["unreadable", "empty"])
-def test_a_reply_that_says_nothing_is_asked_for_again_so_often(reason: FailureReason) -> None:
-    """Another reply may be readable, but a judge that never says a verdict has its end."""
-    twice = [failure(MATCH.forward, reason, attempt=n) for n in (1, 2)]
+@pytest.mark.parametrize(
+    ("reasons", "retries", "is_asked"),
+    [
+        # the same request meets the same refusal, limit or error, and is paid for again
+        *(((reason,), 9, False) for reason in ("refused", "truncated", "rejected")),
+        # another reply may be readable, but a judge that never says a verdict has its end
+        *((twice, n, n == 2) for twice in TWICE for n in (0, 1, 2)),
+        # nothing was paid, so no number of retries stands against it, nor is any used up
+        *(((reason,) * 5, 0, True) for reason in ("errored", "expired", "canceled")),
+        *((("errored", "errored", "errored", "unreadable"), n, n == 1) for n in (0, 1)),
+        # who refused the second time will refuse the third
+        (("unreadable", "refused"), 9, False),
+    ],
+)
+def test_what_failed_is_asked_again_where_that_may_help(
+    reasons: tuple[FailureReason, ...], retries: int, *, is_asked: bool
+) -> None:
+    """And as often as the settings say."""
+    failures = [failure(MATCH.forward, why, attempt=n) for n, why in enumerate(reasons, start=1)]
 
-    assert [forward_is_asked(n, *twice) for n in (0, 1, 2)] == [False, False, True]
-
-
-@pytest.mark.parametrize("reason", ["errored", "expired", "canceled"])
-def test_what_was_not_answered_is_always_open(reason: FailureReason) -> None:
-    """Nothing was paid, so no number of retries stands against it."""
-    often = [failure(MATCH.forward, reason, attempt=n) for n in range(1, 6)]
-
-    assert forward_is_asked(0, *often)
-
-
-def test_errors_use_up_no_retry() -> None:
-    """A bad night at the provider must not end the hope of a readable reply."""
-    errors = [failure(MATCH.forward, "errored", attempt=n) for n in (1, 2, 3)]
-    unreadable = failure(MATCH.forward, "unreadable", attempt=4)
-
-    assert forward_is_asked(1, *errors, unreadable)
-    assert not forward_is_asked(0, *errors, unreadable)
+    assert forward_is_asked(retries, *failures) is is_asked
 
 
 def test_a_query_in_hand_is_asked_again_only_while_it_is_open() -> None:
@@ -236,13 +231,6 @@ def test_a_query_in_hand_is_asked_again_only_while_it_is_open() -> None:
     assert done is None
 
 
-def test_the_newest_failure_decides() -> None:
-    """A judge that refused the second time will refuse the third."""
-    events = (failure(MATCH.forward), failure(MATCH.forward, "refused", attempt=2))
-
-    assert not forward_is_asked(9, *events)
-
-
 @pytest.mark.parametrize("reason", ["refused", "truncated", "rejected", "unreadable", "empty"])
 def test_what_was_reopened_is_asked_once_more(reason: FailureReason) -> None:
     """The user changed something that the ledger cannot see; retries count from there."""
@@ -254,13 +242,6 @@ def test_what_was_reopened_is_asked_once_more(reason: FailureReason) -> None:
     assert forward_is_asked(0, failed, reopened)
     assert not forward_is_asked(0, failed, reopened, again)
     assert forward_is_asked(1, failed, reopened, again) is may_change
-
-
-def test_what_is_in_flight_is_not_asked() -> None:
-    """It may be paid for already: its batch is looked for, or waited for."""
-    states = [known(*READY, PLAN), known(*READY, PLAN, sent(PLAN.batch_key))]
-
-    assert [asked(state) for state in states] == [[SWAPPED], [SWAPPED]]
 
 
 def test_what_another_tournament_has_in_flight_is_not_asked() -> None:
@@ -282,14 +263,6 @@ def test_what_a_batch_did_not_answer_is_asked_again() -> None:
     )
 
     assert asked(refused) == asked(ended_in_vain) == [FORWARD, SWAPPED]
-
-
-def test_identical_responses_need_not_be_asked_about() -> None:
-    """Greedy entrants agree often; each such pair is a query, and a tie that is sure, saved."""
-    tournament = known(*SAME)
-
-    assert len(asked(tournament, ASKING)) == 3
-    assert len(asked(tournament, SKIPPING)) == 2
 
 
 def test_a_tie_that_was_made_unasked_is_not_asked_about_later() -> None:
@@ -391,41 +364,6 @@ def test_renaming_an_entrant_opens_no_query() -> None:
     assert tournament.roster == tuple(roster)
     assert missing_responses(tournament, everything(tournament)) == ()
     assert still_open(tournament) == ()
-
-
-@pytest.mark.no_cover
-def test_reordering_the_roster_opens_no_query() -> None:
-    """The swapped question of (a, b) is the forward question of (b, a), word for word."""
-    roster = [entrant("zoe"), entrant("amy"), entrant("kim")]
-    before = all_judged(roster=roster)
-    reopened = opened(
-        entrants=roster[::-1], prompts=[prompt("p1"), prompt("p2")], rubrics=RUBRICS, opening=2
-    )
-
-    tournament = known(*before, reopened[0])
-
-    assert still_open(tournament) == ()
-    prompts, judge = everything(tournament), tournament.panel[0]
-    matches = unreconciled(tournament, prompts, judge, skip_identical=False)
-    assert matches == matches_of(tournament)
-
-
-@pytest.mark.no_cover
-def test_correcting_a_gold_answer_opens_just_its_queries() -> None:
-    """Old verdicts on a wrong reference must not stay, and nothing else may be bought."""
-    roster = [entrant("zoe"), entrant("amy"), entrant("kim")]
-    corrected = prompt("p1", gold="ibuprofen")
-    reopened = opened(
-        entrants=roster, prompts=[corrected, prompt("p2")], rubrics=RUBRICS, opening=2
-    )
-
-    tournament = known(*all_judged(roster=roster), reopened[0], *registrations([corrected]))
-
-    found = still_open(tournament)
-    assert missing_responses(tournament, everything(tournament)) == ()
-    assert [each.asked.order for each in found] == ["forward", "swapped"] * 3
-    assert {each.match.pairing.rubric.dimension for each in found} == {"factuality"}
-    assert {each.match.pairing.prompt for each in found} == {corrected}
 
 
 def test_entrants_with_the_same_settings_share_their_responses() -> None:

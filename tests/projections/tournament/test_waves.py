@@ -31,7 +31,6 @@ from tests.support.builders.events import (
     entrant,
     instructions,
     judge,
-    key,
     prompt,
     responses,
     rubric,
@@ -312,20 +311,6 @@ def test_entrants_that_left_are_not_counted() -> None:
 
     assert "1 of 3 pairs decided, 0 futile; 6 comparisons spared" in not_asked(left)[0]
     assert "1 of 3 pairs decided, 0 futile; 6 comparisons spared" in not_asked(star)[1]
-
-
-def test_what_was_decided_of_other_recorded_answers_does_not_hold() -> None:
-    """Under one label they may be those of another system: all pairs of it are open again."""
-    before, later = (
-        [entrant("zoe", loader="recorded", weights_digest=key(file)), *FOUR[1:]]
-        for file in ("file", "longer file")
-    )
-    events = opening(entrants=before)
-    stopped = after_looks(events, [("zoe", "amy")])
-
-    state = reopened(stopped, opening(bank(12), entrants=later))
-
-    assert asked(state)[frozenset(("zoe", "amy"))] == 12
 
 
 def test_intervals_are_widened_for_the_judge_that_was_looked_at() -> None:

@@ -21,7 +21,6 @@ from projections.tournament.state import Tournament
 from projections.verdicts.policies import (
     RECORDED,
     Rule,
-    abstain_on_flip,
     majority,
     swap_consistent,
 )
@@ -71,17 +70,6 @@ def jury_on(*saids: Sequence[Said | None]) -> list[str]:
     tournament = known(*heard(court(len(saids)), *saids))
     found = settle_by_majority(tournament, everything(tournament), tournament.panel)
     return [each.status for each in found]
-
-
-@pytest.mark.parametrize("forward", VERDICTS)
-@pytest.mark.parametrize("swapped", VERDICTS)
-def test_a_judge_who_contradicts_itself_abstains(forward: Verdict, swapped: Verdict) -> None:
-    """A tie in one order and a winner in the other is a contradiction, too."""
-    outcome = swap_consistent(forward, swapped)
-
-    vote = abstain_on_flip(forward, swapped)
-
-    assert vote == (None if outcome == "inconsistent" else outcome)
 
 
 @pytest.mark.parametrize(
