@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import MAY_CHANGE, UNPAID, repeat_key
@@ -11,7 +11,6 @@ from ledger.events.registration import JudgeSettings
 from ledger.events.responses import ResponseFailureReason, ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
 from projections.tournament.bank import is_eligible
-from projections.tournament.compared import Account
 from projections.tournament.estimate import BYTES_PER_TOKEN
 from projections.tournament.matches import (
     Match,
@@ -22,7 +21,7 @@ from projections.tournament.matches import (
     planned_responses,
     response_status,
 )
-from projections.tournament.settlement import Settlement, account_of, by_dimension, settle
+from projections.tournament.settlement import Settlement, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import PairQuery, ScoreQuery
 from projections.verdicts.scoring import ScoreQuestion
@@ -123,15 +122,6 @@ class WithoutGold(NamedTuple):
     dimension: Dimension
     n_prompts: int
     n_asked: int  # with and without one
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A tournament's progress for one judge."""
-
-    responses: tuple[ResponseCount, ...]
-    accounts: tuple[tuple[Dimension, Account], ...]
-    without_gold: tuple[WithoutGold, ...]
 
 
 def missing_responses(
@@ -420,18 +410,6 @@ def unreconciled(
             (match.is_identical and skip_identical)
             or (not match.pairing.slot and all(key in verdicts for _, key in match.keys))
         )
-    )
-
-
-def progress(
-    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> Progress:
-    """Count what is done, failed and missing."""
-    grouped = by_dimension(tournament, settle(tournament, prompts, judge))
-    return Progress(
-        responses=response_counts(tournament, prompts),
-        accounts=tuple((dimension, account_of(group)) for dimension, group in grouped.items()),
-        without_gold=without_gold(tournament, prompts),
     )
 
 

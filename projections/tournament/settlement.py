@@ -219,6 +219,14 @@ def settle(
     return cast("tuple[Settlement, ...]", tournament.computed[name])
 
 
+def accounts_of(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Mapping[Dimension, Account]:
+    """Count by status what a judge settled on each dimension."""
+    groups = by_dimension(tournament, settle(tournament, prompts, judge))
+    return {dimension: account_of(group) for dimension, group in groups.items()}
+
+
 def _settlements(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rule: policies.Rule
 ) -> Iterator[Settlement]:

@@ -29,11 +29,13 @@ from projections.tournament.remaining import (
     open_queries,
     open_repeats,
     open_scores,
-    progress,
     refreshed_query,
     repeats_of,
+    response_counts,
     unreconciled,
+    without_gold,
 )
+from projections.tournament.settlement import accounts_of
 from projections.tournament.state import Tournament
 from projections.verdicts.scoring import ScoreQuestion, score_query
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
@@ -116,8 +118,7 @@ def test_responses_are_counted_by_entrant() -> None:
 
     tournament = known(*cup(), unanswerable(zoe_1), said[0], unanswerable(amy_1), said[3], said[4])
 
-    counts = progress(tournament, everything(tournament), tournament.panel[0]).responses
-    assert counts == (
+    assert response_counts(tournament, everything(tournament)) == (
         ResponseCount(entrant("zoe").entrant_id, generated=2, failed=0, missing=0),
         ResponseCount(entrant("amy").entrant_id, generated=1, failed=1, missing=0),
         ResponseCount(entrant("kim").entrant_id, generated=0, failed=0, missing=2),
@@ -129,12 +130,12 @@ def test_prompts_without_gold_are_left_out_and_counted() -> None:
     prompts = [prompt("p1", gold=None), prompt("p2"), prompt("p3", gold=None)]
     tournament = known(*opened(prompts=prompts, rubrics=RUBRICS))
 
-    whole = progress(tournament, everything(tournament), tournament.panel[0])
-    some = progress(tournament, {PromptId("p1"), PromptId("p2")}, tournament.panel[0])
+    whole, some = everything(tournament), {PromptId("p1"), PromptId("p2")}
+    accounts = accounts_of(tournament, whole, tournament.panel[0])
 
-    assert whole.without_gold == (("factuality", 2, 3), ("utility", 0, 3))
-    assert [account.planned for _, account in whole.accounts] == [1, 3]
-    assert some.without_gold == (("factuality", 1, 2), ("utility", 0, 2))
+    assert without_gold(tournament, whole) == (("factuality", 2, 3), ("utility", 0, 3))
+    assert [account.planned for account in accounts.values()] == [1, 3]
+    assert without_gold(tournament, some) == (("factuality", 1, 2), ("utility", 0, 2))
 
 
 def test_a_match_with_both_verdicts_waits_for_its_outcome() -> None:
@@ -153,13 +154,12 @@ def test_responses_are_there_or_failed_or_owed(events: list[Event]) -> None:
     """No cell of the plan is lost between the three counts."""
     tournament = known(*events)
 
-    found = progress(tournament, everything(tournament), tournament.panel[0])
+    found = response_counts(tournament, everything(tournament))
 
     owed = missing_responses(tournament, everything(tournament))
-    assert sum(row.missing for row in found.responses) == len(owed)
-    for row in found.responses:
+    assert sum(row.missing for row in found) == len(owed)
+    for row in found:
         assert row.generated + row.failed + row.missing == len(tournament.bank)
-    assert sum(account.planned for _, account in found.accounts) == len(settled(tournament))
 
 
 READY = answered(opened())

@@ -15,7 +15,8 @@ from ledger.events.registry import Event
 from ledger.identity import PromptId
 from projections.tournament.bank import recorded_pilot
 from projections.tournament.matches import pairings, planned_responses
-from projections.tournament.remaining import n_waiting_pairs, progress
+from projections.tournament.remaining import n_waiting_pairs
+from projections.tournament.settlement import accounts_of
 from projections.tournament.state import Tournament
 from projections.tournament.waves import (
     judging_order,
@@ -243,7 +244,7 @@ def test_stopped_pairs_are_not_missing() -> None:
     events += responses(after(*events))
     state = after(*after_looks(events, [*combinations(("zoe", "amy", "kim", "bob"), 2)]))
 
-    account = dict(progress(state, everything(state), judge()).accounts)[RUBRICS[0].dimension]
+    account = accounts_of(state, everything(state), judge())[RUBRICS[0].dimension]
 
     assert (account.planned, account.pending) == (12, 12)
     assert n_waiting_pairs(state, everything(state), judge()) == 0

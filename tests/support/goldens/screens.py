@@ -54,8 +54,8 @@ from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension as by_strength
 from projections.reliability.calibration import Calibration, Case
 from projections.results.columns import Column
-from projections.tournament.remaining import AskingRules, open_queries, progress
-from projections.tournament.settlement import by_dimension, settle
+from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.settlement import accounts_of, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.battles import Battle, in_columns
@@ -202,7 +202,7 @@ def _readings(state: Tournament) -> dict[str, Table]:
         "winrates": winrates_table(win_rates(columns)),
         "matches": matches_table(settled),
         "responses": responses_table(state),
-        "progress": progress_table(progress(state, PROMPTS, JUDGE), JUDGE),
+        "progress": progress_table(state, JUDGE, accounts_of(state, PROMPTS, JUDGE)),
         "calibration": calibration_table([SURE]),
     }
 
