@@ -5,7 +5,7 @@ batches shares the task, the cap and the reconciliation.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from threading import Event
@@ -49,7 +49,7 @@ class JudgeTask:
     judge: JudgeSettings
     prompts: Collection[PromptId]  # whose pairs are compared
     rules: remaining.AskingRules
-    pricing_of: Callable[[JudgeSettings], Pricing] = lambda _: FREE_OF_CHARGE
+    pricing: Pricing = FREE_OF_CHARGE
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
@@ -59,11 +59,6 @@ class JudgeTask:
     repeats: Sequence[
         remaining.OpenQuery
     ] = ()  # what is asked again, to see whether verdicts change
-
-    @property
-    def pricing(self) -> Pricing:
-        """The prices of its judge."""
-        return self.pricing_of(self.judge)
 
     @property
     def wanted(self) -> str:

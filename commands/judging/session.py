@@ -152,7 +152,7 @@ def plan_task(
     )
     task = replace(
         task,
-        pricing_of=batches.pricing_of,
+        pricing=batches.pricing_of(task.judge),
         max_usd=cap_usd,
         spent_elsewhere_usd=spent_elsewhere_usd,
         limit=spending.limit,

@@ -39,7 +39,7 @@ from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedJudge
 
 ALL_DONE = JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
-CAPPED = JudgeTask(JUDGE, [P1, P2], AskingRules(1), lambda _: FlatRate(1.0), max_usd=2.5)
+CAPPED = JudgeTask(JUDGE, [P1, P2], AskingRules(1), FlatRate(1.0), max_usd=2.5)
 """A task of which the cap allows two queries at first."""
 
 
@@ -182,7 +182,7 @@ def test_repeats_that_were_cut_off_are_paid_once(ledger: Ledger, recorder: Recor
 def test_a_cap_holds_for_repeats(recorder: Recorder) -> None:
     """They cost what queries cost."""
     judged(recorder, preferring_tuned())
-    task = replace(repeated(recorder, 4), pricing_of=lambda _: FlatRate(1.0), max_usd=0.5)
+    task = replace(repeated(recorder, 4), pricing=FlatRate(1.0), max_usd=0.5)
 
     with pytest.raises(BudgetReached):
         done(recorder, task, preferring_tuned())
@@ -305,7 +305,7 @@ def test_more_tokens_than_there_can_be_are_not_believed(ledger: Ledger, recorder
     told: list[str] = []
     absurd = Usage(n_input=10**15, n_output=1)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=absurd))
-    task = JudgeTask(JUDGE, [P1, P2], AskingRules(0), lambda _: FlatRate(1.0))
+    task = JudgeTask(JUDGE, [P1, P2], AskingRules(0), FlatRate(1.0))
 
     judge_open(recorder, task, lambda *_: port, on_progress=no_progress, tell=told.append)
 
@@ -354,7 +354,7 @@ def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
     few = Usage(n_input=1, n_output=0)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=few))
 
-    assert done(recorder, replace(CAPPED, pricing_of=lambda _: price), port) == ALL_DONE
+    assert done(recorder, replace(CAPPED, pricing=price), port) == ALL_DONE
     assert [query.query_key for query in port.asked] == questions[1:]
 
 

@@ -88,7 +88,7 @@ def ask(
     """Ask about everything, a dollar each, until that is done or fails."""
     port = ScriptedJudge(say)
     prompts, rules = [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries)
-    task = JudgeTask(JUDGE, prompts, rules, lambda _: FlatRate(1.0), max_usd=max_usd)
+    task = JudgeTask(JUDGE, prompts, rules, FlatRate(1.0), max_usd=max_usd)
     with pytest.raises((BudgetReached, ProviderError)):
         judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     return port
@@ -146,7 +146,7 @@ def test_a_cap_that_held_up_queries_for_a_while_is_not_reached(recorder: Recorde
     few = Usage(n_input=1, n_output=0)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=few))
     prompts, rules = [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(0)
-    task = JudgeTask(JUDGE, prompts, rules, lambda _: FlatRate(1.0), max_usd=3.5)
+    task = JudgeTask(JUDGE, prompts, rules, FlatRate(1.0), max_usd=3.5)
 
     done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
@@ -165,7 +165,7 @@ def test_a_request_is_settled_by_its_own_answer_although_a_merge_brought_a_verdi
 
     port = ScriptedJudge(merged_meanwhile, at_a_time=1)
     prompts = [each.prompt_id for each in EIGHT_PROMPTS]
-    task = JudgeTask(JUDGE, prompts, AskingRules(0), lambda _: FlatRate(1.0), limit=1)
+    task = JudgeTask(JUDGE, prompts, AskingRules(0), FlatRate(1.0), limit=1)
 
     judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
@@ -183,7 +183,7 @@ def test_a_request_of_a_process_that_died_counts_until_it_is_known(
         raise PowerCut(query)
 
     task = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(0))
-    priced = replace(task, pricing_of=lambda _: FlatRate(1.0), max_usd=100.0)
+    priced = replace(task, pricing=FlatRate(1.0), max_usd=100.0)
     with pytest.raises(PowerCut):
         judge_open(recorder, priced, lambda *_: ScriptedJudge(die), on_progress=no_progress)
     second = Recorder(ledger, STREAM)
