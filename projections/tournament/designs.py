@@ -116,7 +116,6 @@ def orders_by(design: PairDesign, tournament: Tournament) -> OrdersOf:
     return orders
 
 
-@lru_cache(maxsize=1024)  # the same on each dimension
 def drawn_orders(a: str, b: str, text: Digest, seed: int) -> tuple[Order, ...]:
     """Draw the orders of a pair by its names, the digest of a prompt's text, and a seed."""
     first, second = sorted((a, b))

@@ -7,7 +7,7 @@ are drawn from the bank.
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
@@ -39,10 +39,8 @@ from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 _WHAT_WORDS_IT: Final = attrgetter("rubric", "prompt", "planned")
-_response_key: Final = lru_cache(maxsize=1024)(response_key)  # planned alone, then in pairings
 
 
-@lru_cache(maxsize=1024)  # the same for every entrant
 def prompt_seed(prompt_id: PromptId, *, base: int = 0, sample: int = 0) -> int:
     """Return the seed of a prompt's response, in [0, 2^32): the same for every entrant.
 
@@ -206,7 +204,7 @@ def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -
     # on record is what was said in this conversation, which another may have begun otherwise
     is_one_of_several = entrant.loader == "recorded" and n_answers(prompt.turns) > 1
     is_seeded = entrant.is_seeded or is_one_of_several
-    key_of = partial(_response_key, entrant.digest, seed=seed if is_seeded else None, sample=0)
+    key_of = partial(response_key, entrant.digest, seed=seed if is_seeded else None, sample=0)
     if not prompt.turns:
         return PlannedResponse(entrant, prompt, seed, key_of(prompt.text))
     asked = asked_so_far(prompt.turns, ())
@@ -273,11 +271,15 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
     found = list[Pairing]()
     for prompt in (each for each in tournament.bank if each.prompt_id in by_prompt):
         name, row = prompt.prompt_id, by_prompt[prompt.prompt_id]
-        compared = [(pair, _compared_by(tournament, stops, prompt, pair)) for pair in pairs[name]]
+        compared = [
+            (row[a], row[b], orders(name, a, b), planned)
+            for a, b in pairs[name]
+            if (planned := _compared_by(tournament, stops, prompt, (a, b)))
+        ]
         found += [
-            Pairing(rubric, prompt, row[a], row[b], orders(name, a, b), planned)
+            Pairing(rubric, prompt, a, b, asked, planned)
             for rubric in tournament.dimensions
-            for (a, b), planned in compared
+            for a, b, asked, planned in compared
             if rubric in planned
         ]
     return tuple(found)

@@ -8,7 +8,6 @@ what intervals are clustered by.
 """
 
 from collections.abc import Collection
-from functools import lru_cache
 
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId, drawn_by
@@ -37,7 +36,6 @@ def asked_prompts(
     )
 
 
-@lru_cache(maxsize=4096)  # asked for again and again
 def _number(text: str, seed: int) -> float:
     """Draw a prompt's number, in [0, 1)."""
     return drawn_by(["share", seed, text]) / 2.0**64

@@ -20,12 +20,13 @@ from ledger.chain import Head
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.identity import Json, StreamId
 from ledger.store import Ledger
-from projections.evaluations.curve import breaks, training_points
+from projections.evaluations.curve import TrainingPoint, breaks, training_points
 from projections.evaluations.metrics import (
     Metric,
     RunComparison,
     RunMetrics,
     compare_runs,
+    metrics_of,
 )
 from projections.evaluations.samples import ITEM_EVENTS, ITEMS, Items, asked_samples
 from projections.evaluations.state import (
@@ -137,21 +138,23 @@ def metrics(
     source = source.only("--evaluation", evaluations).only("--entrant", entrants)
     if samples:
         table = _samples(selection.path, source, is_wrong=wrong, limit=limit)
-    elif curve:
-        table = _curve(source)
-    elif compare is not None:
-        table = _differences(_today(source, selection.config) if rescore else source, compare)
+        selection.writer.write(table)
+        return
+    if curve:
+        labels = {labels_of(run.plan) for run in source.runs}
+        points = [point for point in training_points(source.known) if point.labels in labels]
+        selection.writer.write(curve_table(points, source.facts))
+        return
+    if rescore:
+        # Imported here: it loads settings and evaluations, which no other reading command needs.
+        rescoring = import_module("commands.evaluating.rescore")
+        readers = import_module("commands.backends.wiring").READERS
+        source = source._replace(runs=rescoring.rescore(source.runs, selection.config, readers))
+    if compare is None:
+        table = metrics_table(map(metrics_of, source.runs), source.facts, source.known)
     else:
-        table = metrics_table(_today(source, selection.config) if rescore else source)
+        table = _differences_table(compare, _compared(source, compare), source.facts)
     selection.writer.write(table)
-
-
-def _today(source: EvaluationReading, config: Path) -> EvaluationReading:
-    """Return runs as the code of today scores them."""
-    # Imported here: it loads settings and evaluations, which no other reading command needs.
-    rescoring = import_module("commands.evaluating.rescore")
-    readers = import_module("commands.backends.wiring").READERS
-    return source._replace(runs=rescoring.rescore(source.runs, config, readers))
 
 
 def _compared(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:
@@ -252,10 +255,8 @@ def _differences(first: EvaluationPlanned, second: EvaluationPlanned) -> str:
     return ", ".join(f"{name} {both}" for name, both in other_settings(first, second).items())
 
 
-def _curve(source: EvaluationReading) -> Table:
+def curve_table(points: Sequence[TrainingPoint], facts: Mapping[str, Json]) -> Table:
     """Return a row for each metric at each step of each training."""
-    labels = {labels_of(run.plan) for run in source.runs}
-    points = [point for point in training_points(source.known) if point.labels in labels]
     rows = tuple(curve_rows(points))
     return table_of(
         CurveRow,
@@ -263,7 +264,7 @@ def _curve(source: EvaluationReading) -> Table:
         "tourney/metric-curve@1",
         "Metrics over training steps",
         notes=(*breaks(points), _CLUSTERED) if rows else (NO_STEPS,),
-        facts=source.facts,
+        facts=facts,
     )
 
 
@@ -304,34 +305,39 @@ def _sample_notes(runs: Sequence[EvaluationRun], items: Items, *, n_left: int) -
             yield f"{name}: {n:,} unscorable; they do not count as wrong"
 
 
-def _differences(source: EvaluationReading, pair: tuple[str, str]) -> Table:
+def _differences_table(
+    pair: tuple[str, str], comparisons: Sequence[RunComparison], facts: Mapping[str, Json]
+) -> Table:
     """Return a row for each metric: the second entrant's minus the first's."""
-    (first, second), compared = pair, _compared(source, pair)
+    first, second = pair
     return table_of(
         MetricDifferenceRow,
-        (_difference(each, metric) for each in compared for metric in each.metrics),
+        (
+            _difference(comparison, metric)
+            for comparison in comparisons
+            for metric in comparison.metrics
+        ),
         "tourney/metric-differences@1",
         f"{second} minus {first}",
-        notes=(*(note for each in compared for note in _of_pair(each)), _CLUSTERED),
-        facts={**source.facts, "first": first, "second": second},
+        notes=(*(note for comparison in comparisons for note in _of_pair(comparison)), _CLUSTERED),
+        facts={**facts, "first": first, "second": second},
     )
 
 
 def _difference(comparison: RunComparison, metric: Metric) -> MetricDifferenceRow:
-    evaluation = comparison.first.plan.evaluation
-    difference, n_pairs, standard_error, low, high = metric.estimate
+    evaluation, estimate = comparison.first.plan.evaluation, metric.estimate
     return MetricDifferenceRow(
-        metric.id_on(evaluation),
-        evaluation,
-        metric.name,
-        metric.unit,
-        metric.higher_is_better,
-        difference,
-        standard_error,
-        low,
-        high,
-        n_pairs,
-        comparison.n_left_out,
+        id=metric.id_on(evaluation),
+        evaluation=evaluation,
+        metric=metric.name,
+        unit=metric.unit,
+        higher_is_better=metric.higher_is_better,
+        difference=estimate.value,
+        standard_error=estimate.standard_error,
+        low=estimate.low,
+        high=estimate.high,
+        n_pairs=estimate.n,
+        n_left_out=comparison.n_left_out,
     )
 
 
