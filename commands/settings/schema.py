@@ -202,9 +202,10 @@ class JudgingSection(Section):
     """How many pairs are compared on each prompt: drawn so that all entrants are compared about
     equally often. Default: all pairs."""
     looks: Annotated[int, Field(ge=2, le=20)] | Literal["any"] | None = None
-    """How often the verdicts are looked at, each time after an equal part of the prompts: pairs
-    that are decided, or will hardly be, are asked no more. `any`: after every 20 prompts (a 25th of
-    a bank above 500), as often as the bank grows, by wider intervals. Default: all is asked."""
+    """How often the verdicts are looked at, each time after an equal part of the prompts, of 20 or
+    more: pairs that are decided, or will hardly be, are asked no more. `any`: after every 20
+    prompts (a 25th of a bank above 500), as often as the bank grows, by wider intervals. Default:
+    all is asked."""
     orders: Orders = "both"
     """`both` asks each pair twice, with either response shown first; `counterbalanced` asks it
     once, half of the pairs in each order, and a tenth of them twice."""

@@ -20,7 +20,7 @@ from projections.tournament.designs import EntrantPair, not_planned, planned_pai
 from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
 
-_IN_A_WAVE: Final = 20  # prompts, at least, where there are many looks
+FEWEST_IN_A_WAVE: Final = 20  # prompts: on fewer, what chance did looks decided, or futile
 _MOST_WAVES: Final = 25
 
 
@@ -32,14 +32,12 @@ def planned_looks(tournament: Tournament) -> int | Literal["any"] | None:
 
 
 def n_looks_of(tournament: Tournament) -> int | None:
-    """Return likewise, and for any number of looks how many they are on today's bank."""
+    """Return how many looks the newest opening plans, for its bank; None: there are none."""
     looks = planned_looks(tournament)
-    return n_small_waves(len(tournament.bank)) if looks == "any" else looks
-
-
-def n_small_waves(n_prompts: int) -> int:
-    """Return in how many waves prompts are judged that are looked at often."""
-    return min(_MOST_WAVES, ceil(n_prompts / _IN_A_WAVE))
+    if looks is None:
+        return None
+    n_prompts = len(first_samples(tournament.bank, recorded_samples(tournament.configuration)))
+    return min(_MOST_WAVES if looks == "any" else looks, max(1, n_prompts // FEWEST_IN_A_WAVE))
 
 
 def looked_at(tournament: Tournament) -> JudgeSettings:
@@ -247,7 +245,8 @@ def _said_of_looks(tournament: Tournament) -> Iterator[str]:
     if n_looks is None:
         return
     if not looks_taken(tournament):
-        yield f"{n_looks} looks are planned, none is taken yet: they may spare responses"
+        looks = "1 look is" if n_looks == 1 else f"{n_looks} looks are"
+        yield f"{looks} planned, none is taken yet: they may spare responses"
         return
     stops, pairs = stops_of(tournament), planned_pairs(tournament)
     planned = {frozenset(pair) for those in pairs.values() for pair in those}

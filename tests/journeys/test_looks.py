@@ -26,7 +26,7 @@ from tests.support.command_line import paid
 from tests.support.command_line.warm import Ended
 from tests.support.faults.death import Death, before
 
-N_PROMPTS: Final = 24
+N_PROMPTS: Final = 60
 N_LOOKS: Final = 3
 N_QUERIES: Final = 3 * N_PROMPTS * 2  # of three pairs, in both orders
 N_IN_WAVE: Final = N_QUERIES // N_LOOKS
@@ -327,7 +327,7 @@ def test_a_ledger_that_went_on_elsewhere_is_merged_with_its_looks(
 ) -> None:
     """What it decided is asked no more here, either; it is not replayed, as it was taken there.
 
-    There may be any number of looks, each after twenty prompts: two at this bank.
+    There may be any number of looks, each after twenty prompts; two decide all.
     """
     place.configure('looks = "any"')
     assert place.tourney("apply", "generate", "--yes").code == 0
@@ -335,7 +335,7 @@ def test_a_ledger_that_went_on_elsewhere_is_merged_with_its_looks(
     other = LookedAt(shutil.copytree(place.folder, tmp_path / "second"), place.server)
     other.configure('looks = "any"')
     assert other.tourney("run", "--yes").code == 0
-    assert [len(look.prompts) for look in other.looks] == [N_PROMPTS // 2] * 2
+    assert [len(look.prompts) for look in other.looks] == [20, 20]
     assert "0 differences" in other.tourney("replay").out
     n_asked = len(place.asked())
 
@@ -350,7 +350,7 @@ def test_a_ledger_that_went_on_elsewhere_is_merged_with_its_looks(
 
 def test_batches_are_sent_a_wave_at_a_time(tmp_path: Path) -> None:
     """Without waiting each command receives a wave, looks at it, and sends the next."""
-    folder = paid.lay_out(tmp_path / "paid", n_prompts=2)
+    folder = paid.lay_out(tmp_path / "paid", n_prompts=40)
     waves = f"[judging]\nlooks = 2\n\n{paid.SETTINGS}"
     (folder / "tournament.toml").write_text(paid.settings(head=waves))
     paid.record_responses(folder)
@@ -368,7 +368,7 @@ def test_batches_are_sent_a_wave_at_a_time(tmp_path: Path) -> None:
     assert (sent.code, waiting.code, second.code, done.code) == (7, 7, 7, 0), done.err
     assert "look 1 of 2: factuality: 0 pairs decided" in second.err
     assert "look 2 of 2: " in done.err
-    assert (n_by_then, len(paid.verdicts_in(folder))) == (36, 72)
+    assert n_by_then == 720 < len(paid.verdicts_in(folder)) < 1440  # what is futile is left out
     paid.require_paid_as_recorded(folder, bill)
 
 

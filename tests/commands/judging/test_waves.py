@@ -20,6 +20,14 @@ from tests.support.builders.waves import FOUR, bank, opening
 from tests.support.scripted import ScriptedJudge
 
 
+@pytest.fixture(autouse=True, scope="module")
+def small_waves() -> Iterator[None]:
+    """Let a wave have one prompt, so that banks here can be small."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("projections.tournament.waves.FEWEST_IN_A_WAVE", 1)
+        yield
+
+
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:
     """Give the recorder of an empty ledger."""

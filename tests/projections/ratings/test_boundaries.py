@@ -1,6 +1,6 @@
 """Critical values of looks are those of published tables, and never spend more than there is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from math import inf, sqrt
 from statistics import NormalDist
@@ -14,9 +14,10 @@ from projections.ratings.boundaries import (
     Schedule,
     Spending,
     critical_values,
+    gradual,
     late,
+    levels,
     mixture,
-    steady,
 )
 from tests.support.builders.looks import FOUR_LOOKS
 
@@ -38,21 +39,9 @@ def each_side(alpha: float) -> Spending:
     return lambda t: 4 - 4 * NORMAL.cdf(NORMAL.inv_cdf(1 - alpha / 4) / sqrt(t))
 
 
-def integrated(shares: Sequence[float], spend: Callable[[float], float]) -> list[float]:
-    """Return the critical values of one |z|: its density is added up on a grid, look by look."""
-    grid = np.linspace(-5, 5, 801)
-    width = grid[1] - grid[0]
-    density, critical, before = np.where(grid == 0, 1 / width, 0.0), list[float](), 0.0
-    for share in shares:
-        apart = (grid[:, None] - grid) / sqrt(share - before)
-        step = np.exp(-(apart**2) / 2) / sqrt(2 * np.pi * (share - before))
-        density = step @ density * width
-        beyond = np.cumsum(density[grid < 0]) * 2 * width
-        new = spend(share) - (spend(before) if before else 0.0)
-        edge = -np.interp(new, beyond, grid[grid < 0] + width / 2)
-        critical.append(float(edge) / sqrt(share))
-        density, before = np.where(np.abs(grid) < edge, density, 0.0), share
-    return critical
+def z_of(levels: Sequence[float]) -> list[float]:
+    """Return the critical values of |z| that intervals of these levels stand for."""
+    return [NORMAL.inv_cdf((1 + level) / 2) for level in levels]
 
 
 def test_any_number_of_looks_needs_more_evidence_at_each() -> None:
@@ -69,31 +58,38 @@ def test_any_number_of_looks_needs_more_evidence_at_each() -> None:
     assert (np.abs(sums) / np.sqrt(400 * shares) >= beyond).any(axis=1).mean() <= 0.05
 
 
-def test_what_is_checked_against_are_published_critical_values() -> None:
+def test_levels_are_those_of_published_critical_values() -> None:
     """Of two-sided tests at 5 %, of four looks and of two: gsDesign's sfLDOF."""
-    four, two = (integrated(shares, each_side(ALPHA)) for shares in (FOUR_LOOKS, (0.5, 1)))
+    four, two = (z_of(levels(shares, each_side(ALPHA))) for shares in (FOUR_LOOKS, (0.5, 1.0)))
 
-    assert four == pytest.approx([4.333, 2.963, 2.359, 2.014], abs=0.003)
-    assert two == pytest.approx([2.963, 1.969], abs=0.003)
+    assert four == pytest.approx([4.333, 2.963, 2.359, 2.014], abs=0.0006)
+    assert two == pytest.approx([2.963, 1.969], abs=0.0006)
+
+
+@pytest.mark.parametrize("shares", [FOUR_LOOKS, (0.3, 0.35, 0.9, 1.0), (0.5, 0.998, 1.0), (1.0,)])
+def test_either_end_of_an_interval_is_wrong_at_some_look_as_rarely_as_allowed(
+    shares: tuple[float, ...],
+) -> None:
+    """Counted in draws of growing evidence; by each look, what may be spent by then is spent."""
+    steps = np.diff((0.0, *shares)) ** 0.5
+    drawn = np.random.default_rng(3).standard_normal((400_000, len(shares))) * steps
+    z = drawn.cumsum(axis=1) / np.sqrt(shares)
+
+    is_wrong = np.abs(z) > z_of(levels(shares))
+
+    by_each_look = np.logical_or.accumulate(is_wrong, axis=1).mean(axis=0)
+    assert by_each_look == pytest.approx([gradual(share) for share in shares], abs=0.0012)
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize(
-    ("shares", "spending"),
-    [
-        (FOUR_LOOKS, late),
-        (FOUR_LOOKS, each_side(ALPHA)),
-        ((0.3, 0.35, 0.9, 1.0), steady),
-        ((1.0,), late),
-    ],
-)
-def test_critical_values_of_one_difference_are_those(
-    shares: Sequence[float], spending: Spending
+@pytest.mark.parametrize("shares", [FOUR_LOOKS, (0.3, 0.35, 0.9, 1.0), (1.0,)])
+def test_critical_values_of_one_difference_are_those_of_its_levels(
+    shares: tuple[float, ...],
 ) -> None:
     """They are simulated: of so many draws, the first of four looks finds 27 by late spending."""
-    found = critical_values(PAIR, Schedule(shares), spending, n_draws=N_DRAWS)
+    found = critical_values(PAIR, Schedule(shares), n_draws=N_DRAWS)
 
-    wanted = integrated(shares, spending)
+    wanted = z_of(levels(shares, late))
     assert found[1:] == pytest.approx(wanted[1:], abs=0.05)
     assert found[0] == pytest.approx(wanted[0], abs=0.35)
     assert found[-1] == pytest.approx(wanted[-1], abs=0.02)

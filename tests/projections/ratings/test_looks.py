@@ -27,7 +27,12 @@ from projections.ratings.looks import (
     waves_asked,
     waves_to_ask,
 )
-from projections.tournament.waves import entrant_reference, judge_reference, open_wave
+from projections.tournament.waves import (
+    entrant_reference,
+    judge_reference,
+    n_looks_of,
+    open_wave,
+)
 from tests.support.builders.battles import in_columns
 from tests.support.builders.events import prompt, responses, rubric
 from tests.support.builders.looks import (
@@ -64,6 +69,19 @@ def drawn(
 def first(battles: Battles, share: float) -> Battles:
     """Return the battles on a share of the prompts."""
     return battles.take(battles.cluster < round(share * (battles.cluster.max() + 1)))
+
+
+@pytest.mark.parametrize(
+    ("n_prompts", "n_samples", "n_looks"),
+    [(3, 1, 1), (39, 1, 1), (40, 1, 2), (40, 3, 2), (80, 1, 4)],
+)
+def test_a_small_bank_has_fewer_looks(n_prompts: int, n_samples: int, n_looks: int) -> None:
+    """On fewer than twenty prompts it is chance what is decided, and what seems futile."""
+    sections = {"generation": {"samples": n_samples}}
+
+    state = after(*opening(bank(n_prompts, n_samples), n_looks=4, sections=sections))
+
+    assert n_looks_of(state) == n_looks
 
 
 def test_a_clear_winner_is_decided_early() -> None:

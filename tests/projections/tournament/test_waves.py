@@ -1,7 +1,7 @@
 """Waves are equal parts of the bank, and what a look stopped is asked no more while it holds."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -39,6 +39,14 @@ from tests.support.builders.events import (
 from tests.support.builders.waves import FOUR, Names, bank, look, opening
 from tests.support.builders.worlds import RUBRICS, everything
 from tests.support.specification import after
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_waves() -> Iterator[None]:
+    """Let a wave have one prompt, so that banks here can be small."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("projections.tournament.waves.FEWEST_IN_A_WAVE", 1)
+        yield
 
 
 def after_looks(events: Sequence[Event], *stops: Sequence[Names]) -> list[Event]:
