@@ -402,6 +402,18 @@ def test_many_creators_at_once_make_one_ledger(path: Path) -> None:
     assert read(path) == sorted(positions)
 
 
+def test_a_creation_that_fails_is_reported(public_folder: Path) -> None:
+    """An empty file that may not be written is no place for a ledger."""
+    path = public_folder / "run.ledger"
+    path.touch()
+    path.chmod(0o444)
+
+    with unprivileged(), pytest.raises(CannotWrite, match="readonly"):
+        Ledger.open(path)
+
+    assert path.read_bytes() == b""
+
+
 _BEGINS_AND_DIES = """
 import os, signal, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
