@@ -207,7 +207,7 @@ class _Asked:
             n_planned = n_known = 0
             for prompt_id, pairs in zip(self.bank, self.pairs(design), strict=True):
                 for pair in pairs:
-                    if stops.last_wave and stops.leaves_out(dimension, prompt_id, pair):
+                    if stops.leaves_out(dimension, prompt_id, pair):
                         continue
                     planned = orders(prompt_id, *pair)
                     n_planned += len(planned)
