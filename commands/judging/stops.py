@@ -45,7 +45,8 @@ def forecast_stops(
         return
     for rubric in state.dimensions:
         known, unknown = (
-            [request for request in those if _on(rubric, request)] for those in (queries, awaited)
+            [each for each in those if rubric.dimension in {one.subject for one in each.every}]
+            for those in (queries, awaited)
         )
         try:
             n_waves = waves_to_ask(state, rubric)
@@ -64,10 +65,6 @@ def forecast_stops(
                 f"{rubric.dimension}: in 9 of 10 cases the looks leave {low:,} to {high:,} of"
                 f" {len(known) + len(unknown):,} queries to ask{amount}"
             )
-
-
-def _on(rubric: Rubric, request: OpenQuery) -> bool:
-    return any(each.subject == rubric.dimension for each in request.every)
 
 
 def _amount(usd: Floats) -> str:
