@@ -5,7 +5,6 @@ Repeating a command adds nothing, but for requests to entrants: each may be sent
 The other half of the decider, `evolve`, is the projection `projections.tournament.state`.
 """
 
-from functools import partial
 from typing import assert_never
 
 from msgspec import UNSET
@@ -104,21 +103,8 @@ def _record(command: commands.RecordResponse, state: Tournament) -> tuple[Event,
     return () if is_known else (_failed(cell, result),)
 
 
-def partial_response(cell: PlannedResponse) -> partial[responses.ResponseGenerated]:
-    """Return `ResponseGenerated` with the planned response's fields; the caller adds the text's."""
-    return partial(
-        responses.ResponseGenerated,
-        response_key=cell.response_key,
-        entrant_id=cell.entrant.entrant_id,
-        prompt_id=cell.prompt.prompt_id,
-        seed=cell.seed,
-        sample=0,
-        follows=cell.follows or UNSET,
-    )
-
-
 def _generated(cell: PlannedResponse, result: GeneratedText) -> responses.ResponseGenerated:
-    return partial_response(cell)(
+    return cell.made(
         text=result.text,
         finish_reason=result.finish_reason,
         n_prompt_tokens=result.n_prompt_tokens,

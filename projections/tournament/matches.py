@@ -79,6 +79,19 @@ class PlannedResponse(NamedTuple):
         return Followed(answer=self.earlier[-1], asked=digest_of(unanswered))
 
     @property
+    def made(self) -> partial[ResponseGenerated]:
+        """What makes its response of a text, and of all else that is told of it."""
+        return partial(
+            ResponseGenerated,
+            response_key=self.response_key,
+            entrant_id=self.entrant.entrant_id,
+            prompt_id=self.prompt.prompt_id,
+            seed=self.seed,
+            sample=0,
+            follows=self.follows or msgspec.UNSET,
+        )
+
+    @property
     def is_last(self) -> bool:
         """Say whether it is the response to all of the prompt; else more questions follow."""
         return len(self.earlier) + 1 == n_answers(self.prompt.turns)

@@ -310,12 +310,7 @@ def awaited_queries(
 def _imagined_response(cell: PlannedResponse, *, longest: bool) -> ResponseGenerated:
     """Return a response to its entrant's limit or of one line, unlike the other entrants'."""
     n_tokens = cell.entrant.max_new_tokens if longest else 0
-    return ResponseGenerated(
-        response_key=cell.response_key,
-        entrant_id=cell.entrant.entrant_id,
-        prompt_id=cell.prompt.prompt_id,
-        seed=cell.seed,
-        sample=0,
+    return cell.made(
         text=cell.response_key.ljust(round(n_tokens * BYTES_PER_TOKEN)),
         finish_reason="length",
         n_prompt_tokens=0,
