@@ -11,12 +11,12 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from commands.decisions import commands
-from commands.decisions._batches import decide_on_batch
+from commands.decisions._batches import decide_on_batch, decide_on_requests
 from commands.decisions._queries import decide_on_query
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events import judging, registration, responses
 from ledger.events.registry import Event
-from ledger.events.requests import ParameterRefused, RequestsSettled, RequestsSubmitted
+from ledger.events.requests import ParameterRefused
 from projections.ratings.looks import look_now
 from projections.tournament.matches import PlannedResponse
 from projections.tournament.state import Tournament
@@ -38,7 +38,7 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
         case commands.RecordFact(fact=fact):
             return () if _is_known(fact, state) else (fact,)
         case commands.SubmitRequests() | commands.SettleRequests():
-            return (_requests(command, state),)
+            return (decide_on_requests(command, state),)
         case commands.SubmitQuery() | commands.ReceiveAnswer() | commands.ReopenQuery():
             return decide_on_query(command, state)
         case (
@@ -127,27 +127,6 @@ def _failed(cell: PlannedResponse, result: GenerationFailure) -> responses.Respo
         reason=result.reason,
         detail=result.detail,
         usage=result.usage,
-    )
-
-
-def _requests(
-    command: commands.SubmitRequests | commands.SettleRequests, state: Tournament
-) -> Event:
-    if isinstance(command, commands.SubmitRequests):
-        return RequestsSubmitted(
-            number=state.requests.n_submitted + 1,
-            entrant=command.entrant,
-            model=command.model,
-            requests=tuple(command.worst_usd),
-            worst_usd=tuple(command.worst_usd.values()),
-            server=command.server or UNSET,
-        )
-    return RequestsSettled(
-        number=state.requests.n_settled + 1,
-        entrant=command.entrant,
-        model=command.model,
-        charges=command.charges,
-        price_table=command.price_table,
     )
 
 
