@@ -41,7 +41,7 @@ from projections.evaluations.samples import ASKED_EVENTS, ITEMS, Items, asked_ev
 from projections.evaluations.state import Evaluations, is_same_plan, labels_of
 from projections.fold import fold
 from projections.results.columns import Column, Shown
-from projections.tournament.folding import advance, evolve, tournament_of
+from projections.tournament.folding import advance, tournament_of
 from projections.tournament.remaining import (
     OpenQuery,
     is_waiting,
@@ -144,19 +144,14 @@ def rehearse(state: Tournament, *commands: Command) -> Tournament:
     Each is decided without the others' events, as by `Recorder.record`.
     """
     events = [event for command in commands for event in decide(command, state)]
-    for event in events:
-        state = evolve(
-            state,
-            Recorded(
-                position=state.version + 1,
-                stream=state.stream,
-                version=state.version + 1,
-                recorded_us=0,
-                link=GENESIS,
-                event=event,
-            ),
-        )
-    return state
+    first = state.version + 1
+    return advance(
+        state,
+        (
+            Recorded(n, state.stream, version=n, recorded_us=0, link=GENESIS, event=event)
+            for n, event in enumerate(events, start=first)
+        ),
+    )
 
 
 def count_missing_responses(

@@ -90,12 +90,7 @@ RATINGS = RatingsPublished(
 
 def generated(result: GeneratedText = TEXT) -> ResponseGenerated:
     """Return the event that keeps a text."""
-    return ResponseGenerated(
-        response_key=CELL.response_key,
-        entrant_id=CELL.entrant.entrant_id,
-        prompt_id=CELL.prompt.prompt_id,
-        seed=CELL.seed,
-        sample=0,
+    return CELL.made(
         text=result.text,
         finish_reason=result.finish_reason,
         n_prompt_tokens=result.n_prompt_tokens,
