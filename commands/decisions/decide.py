@@ -2,7 +2,7 @@
 
 Repeating a command adds nothing, but for requests to entrants: each may be sent again.
 
-The other half of the decider, `evolve`, is the projection `projections.tournament.state`.
+The other half of the decider, `advance`, is in `projections.tournament.folding`.
 """
 
 from typing import assert_never

@@ -51,11 +51,6 @@ def tournament_of(stream: StreamId) -> Projection[Tournament]:
     return Projection(initial=Tournament(stream), advance=advance)
 
 
-def evolve(state: Tournament, recorded: Recorded) -> Tournament:
-    """Return the state after one more event."""
-    return advance(state, (recorded,))
-
-
 def advance(state: Tournament, events: Iterable[Recorded]) -> Tournament:
     """Return the state after more events, in order."""
     draft = _StateBuilder(state)
