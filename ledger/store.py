@@ -184,12 +184,8 @@ class Ledger(LedgerReader):
                 lock = FileLock(work, on_wait)
                 held.callback(lock.close)
                 held.enter_context(lock)
-                self.write_only_beside(work)
+                self._watch.add(work)  # nothing is written once it was moved or deleted
             yield
-
-    def write_only_beside(self, lock: Path) -> None:
-        """Refuse to write once a lock file that this process holds was moved or deleted."""
-        self._watch.add(lock)
 
     @contextmanager
     def writing(self) -> Iterator[EventWriter]:

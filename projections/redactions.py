@@ -121,7 +121,7 @@ class Redactions:
         return None
 
     def query(
-        self, name: PairName, order: Order, rubric: Digest, of: Responses, text_of: TextOf
+        self, name: PairName, of: Responses, text_of: TextOf, order: Order, rubric: Digest
     ) -> Digest | None:
         """Return the key of the query that was sent about two responses in an order.
 

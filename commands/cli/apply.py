@@ -36,7 +36,8 @@ from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from ledger.events.responses import ResponseFailureReason
-from projections.tournament.remaining import n_waiting_pairs, progress, response_counts
+from projections.tournament.remaining import n_waiting_pairs, response_counts
+from projections.tournament.settlement import accounts_of
 from projections.tournament.state import Tournament
 from projections.tournament.waves import prompts_so_far
 
@@ -138,7 +139,7 @@ def judge(
         plan = plan_judging(recorder, settings, folder, prompts, how, talk)
         done = judge_with_consent(recorder, plan, ConfiguredBackends(settings, folder), talk)
         state = recorder.state
-        accounts = progress(state, prompts, plan.judge).accounts
+        accounts = accounts_of(state, prompts, plan.judge)
         n_waiting = n_waiting_pairs(state, prompts_so_far(state, prompts), plan.judge)
     if repeat is not None:
         _tell_repeated(state, plan, done, allow_gaps=allow_gaps)
@@ -151,7 +152,7 @@ def judge(
     tell_unreadable(state, prompts, plan.judge, say)
     tell_without_gold(state, prompts, say)
     require_none_in_flight(state, plan.task)
-    n_gaps = sum(account.n_failed for _, account in accounts)
+    n_gaps = sum(account.n_failed for account in accounts.values())
     gaps = []
     waiting = counted(n_waiting, "pair waits", "pairs wait")
     if n_waiting and len(state.looks) > n_looks:

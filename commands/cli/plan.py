@@ -72,7 +72,6 @@ from projections.tournament.folding import tournament_of
 from projections.tournament.remaining import (
     AskingRules,
     OpenQuery,
-    Repeat,
     awaited_queries,
     missing_responses,
     open_queries,
@@ -223,7 +222,7 @@ class _PlannedJudging:
     @cached_property
     def rows(self) -> Sequence[MissingVerdicts]:
         """What is missing, by dimension."""
-        return count_missing_verdicts(self.state, self.prompts, self.judge, self.rules)
+        return count_missing_verdicts(self.state, self.prompts, self.judge, self.queries)
 
     @cached_property
     def queries(self) -> Sequence[OpenQuery]:
@@ -291,7 +290,7 @@ class _PlannedJudging:
 
 
 def _planned_repeats(
-    place: Workspace, state: Tournament, judge: JudgeSettings, repeats: Sequence[Repeat]
+    place: Workspace, state: Tournament, judge: JudgeSettings, repeats: Sequence[OpenQuery]
 ) -> Table:
     """Return which repeats are open on each dimension, and what they cost."""
     queries = open_repeats(state, repeats, asking_rules(place.settings.judge))

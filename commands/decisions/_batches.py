@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import assert_never
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from commands.decisions._queries import receive, submit
@@ -17,7 +18,9 @@ from commands.decisions.commands import (
     PlanBatch,
     ReceiveAnswer,
     ReopenBatch,
+    SettleRequests,
     SubmitBatch,
+    SubmitRequests,
 )
 from commands.ports import BatchState, NoReply
 from ledger.events import judging
@@ -126,15 +129,8 @@ def _awaited_again(
     entrant = state.entrants.get(batch.planned.judge)
     if entrant is None:
         return ()
-    return (
-        RequestsSubmitted(
-            number=state.requests.n_submitted + 1,
-            entrant=entrant.entrant_id,
-            model=entrant.weights,
-            requests=requests,
-            worst_usd=(0.0,) * len(requests),
-        ),
-    )
+    again = SubmitRequests(entrant.entrant_id, entrant.weights, dict.fromkeys(requests, 0.0))
+    return (decide_on_requests(again, state),)
 
 
 _SILENT = "the provider keeps no result of it"
@@ -164,9 +160,7 @@ def _awaited(batch: Batch, state: Tournament) -> list[Digest]:
     return [key for key in batch.planned.queries if state.is_awaited(batch, key)]
 
 
-def _settled(
-    batch: Batch, fate: judging.Fate, why: str, state: Tournament
-) -> tuple[RequestsSettled, ...]:
+def _settled(batch: Batch, fate: judging.Fate, why: str, state: Tournament) -> tuple[Event, ...]:
     """Return that the requests to an entrant without an end have one; nothing of a judge's."""
     entrant = state.entrants.get(batch.planned.judge)
     requests = _awaited(batch, state)
@@ -184,12 +178,25 @@ def _settled(
         )
         for request, awaited in zip(requests, sent, strict=True)
     )
-    return (
-        RequestsSettled(
-            number=state.requests.n_settled + 1,
-            entrant=entrant.entrant_id,
-            model=entrant.weights,
-            charges=tuple(charges),
-            price_table=None,
-        ),
+    ended = SettleRequests(entrant.entrant_id, entrant.weights, tuple(charges))
+    return (decide_on_requests(ended, state),)
+
+
+def decide_on_requests(command: SubmitRequests | SettleRequests, state: Tournament) -> Event:
+    """Return the event that tells of requests to an entrant, in batches or one by one."""
+    if isinstance(command, SubmitRequests):
+        return RequestsSubmitted(
+            number=state.requests.n_submitted + 1,
+            entrant=command.entrant,
+            model=command.model,
+            requests=tuple(command.worst_usd),
+            worst_usd=tuple(command.worst_usd.values()),
+            server=command.server or UNSET,
+        )
+    return RequestsSettled(
+        number=state.requests.n_settled + 1,
+        entrant=command.entrant,
+        model=command.model,
+        charges=command.charges,
+        price_table=command.price_table,
     )

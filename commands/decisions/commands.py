@@ -170,7 +170,6 @@ class ReconcilePair:
     """Reconcile a match's two verdicts, or tie two identical responses."""
 
     judge: JudgeId
-    policy: str
     match: Match
 
 

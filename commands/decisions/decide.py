@@ -2,26 +2,25 @@
 
 Repeating a command adds nothing, but for requests to entrants: each may be sent again.
 
-The other half of the decider, `evolve`, is the projection `projections.tournament.state`.
+The other half of the decider, `advance`, is in `projections.tournament.folding`.
 """
 
-from functools import partial
 from typing import assert_never
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from commands.decisions import commands
-from commands.decisions._batches import decide_on_batch
+from commands.decisions._batches import decide_on_batch, decide_on_requests
 from commands.decisions._queries import decide_on_query
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events import judging, registration, responses
 from ledger.events.registry import Event
-from ledger.events.requests import ParameterRefused, RequestsSettled, RequestsSubmitted
+from ledger.events.requests import ParameterRefused
 from projections.ratings.looks import look_now
 from projections.tournament.matches import PlannedResponse
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import POLICIES
+from projections.verdicts.policies import swap_consistent
 
 
 def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
@@ -29,7 +28,7 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
 
     Raises:
         TourneyError: An answer came for a query that was not submitted.
-        KeyError: A policy is unknown, or a match to reconcile lacks a verdict.
+        KeyError: A match to reconcile lacks a verdict.
     """
     match command:
         case commands.OpenTournament():
@@ -39,7 +38,7 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
         case commands.RecordFact(fact=fact):
             return () if _is_known(fact, state) else (fact,)
         case commands.SubmitRequests() | commands.SettleRequests():
-            return (_requests(command, state),)
+            return (decide_on_requests(command, state),)
         case commands.SubmitQuery() | commands.ReceiveAnswer() | commands.ReopenQuery():
             return decide_on_query(command, state)
         case (
@@ -104,21 +103,8 @@ def _record(command: commands.RecordResponse, state: Tournament) -> tuple[Event,
     return () if is_known else (_failed(cell, result),)
 
 
-def partial_response(cell: PlannedResponse) -> partial[responses.ResponseGenerated]:
-    """Return `ResponseGenerated` with the planned response's fields; the caller adds the text's."""
-    return partial(
-        responses.ResponseGenerated,
-        response_key=cell.response_key,
-        entrant_id=cell.entrant.entrant_id,
-        prompt_id=cell.prompt.prompt_id,
-        seed=cell.seed,
-        sample=0,
-        follows=cell.follows or UNSET,
-    )
-
-
 def _generated(cell: PlannedResponse, result: GeneratedText) -> responses.ResponseGenerated:
-    return partial_response(cell)(
+    return cell.made(
         text=result.text,
         finish_reason=result.finish_reason,
         n_prompt_tokens=result.n_prompt_tokens,
@@ -144,33 +130,12 @@ def _failed(cell: PlannedResponse, result: GenerationFailure) -> responses.Respo
     )
 
 
-def _requests(
-    command: commands.SubmitRequests | commands.SettleRequests, state: Tournament
-) -> Event:
-    if isinstance(command, commands.SubmitRequests):
-        return RequestsSubmitted(
-            number=state.requests.n_submitted + 1,
-            entrant=command.entrant,
-            model=command.model,
-            requests=tuple(command.worst_usd),
-            worst_usd=tuple(command.worst_usd.values()),
-            server=command.server or UNSET,
-        )
-    return RequestsSettled(
-        number=state.requests.n_settled + 1,
-        entrant=command.entrant,
-        model=command.model,
-        charges=command.charges,
-        price_table=command.price_table,
-    )
-
-
 def _conclude(
     command: commands.ReconcilePair | commands.TakeLook, state: Tournament
 ) -> tuple[Event, ...]:
     if isinstance(command, commands.TakeLook):
         return () if command.number <= len(state.looks) else (look_now(state),)
-    key = command.match.key(command.judge, command.policy)
+    key = command.match.key(command.judge)
     if key in state.outcomes:
         return ()
     forward, swapped = state.verdicts.get(key.forward), state.verdicts.get(key.swapped)
@@ -178,5 +143,5 @@ def _conclude(
         return (judging.PairReconciled(outcome="tie", basis="identical", **key._asdict()),)
     if forward is None or swapped is None:
         raise KeyError(key)
-    outcome = POLICIES[command.policy](forward.event.verdict, swapped.event.verdict)
+    outcome = swap_consistent(forward.event.verdict, swapped.event.verdict)
     return (judging.PairReconciled(outcome=outcome, **key._asdict()),)

@@ -35,18 +35,16 @@ from ledger.events.evaluations import (
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, StreamId
-from ledger.recorded import Receipt, Recorded
+from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, ITEMS, Items, asked_evaluations_of
 from projections.evaluations.state import Evaluations, is_same_plan, labels_of
 from projections.fold import fold
 from projections.results.columns import Column, Shown
-from projections.tournament.folding import advance, evolve, tournament_of
+from projections.tournament.folding import advance, tournament_of
 from projections.tournament.remaining import (
-    AskingRules,
     OpenQuery,
     is_waiting,
-    open_queries,
     responses_to_come,
 )
 from projections.tournament.settlement import by_dimension, settle
@@ -146,19 +144,14 @@ def rehearse(state: Tournament, *commands: Command) -> Tournament:
     Each is decided without the others' events, as by `Recorder.record`.
     """
     events = [event for command in commands for event in decide(command, state)]
-    for event in events:
-        state = evolve(
-            state,
-            Recorded(
-                position=state.version + 1,
-                stream=state.stream,
-                version=state.version + 1,
-                recorded_us=0,
-                link=GENESIS,
-                event=event,
-            ),
-        )
-    return state
+    first = state.version + 1
+    return advance(
+        state,
+        (
+            Recorded(n, state.stream, version=n, recorded_us=0, link=GENESIS, event=event)
+            for n, event in enumerate(events, start=first)
+        ),
+    )
 
 
 def count_missing_responses(
@@ -179,10 +172,12 @@ def count_missing_responses(
 
 
 def count_missing_verdicts(
-    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
+    state: Tournament,
+    prompts: Collection[PromptId],
+    judge: JudgeSettings,
+    queries: Sequence[OpenQuery],
 ) -> tuple[MissingVerdicts, ...]:
     """Count each dimension's open queries, and its pairs that wait for responses."""
-    queries = open_queries(state, prompts, judge, rules)
     n_queries = Counter(each.subject for query in queries for each in query.every)
     return tuple(
         MissingVerdicts(
@@ -247,16 +242,14 @@ class Recorder:
         if not events:
             return 0
         try:
-            receipts = self.ledger.append(
-                self.state.stream, events, expected_version=self.state.version
-            )
+            self.ledger.append(self.state.stream, events, expected_version=self.state.version)
         except StaleVersion:
             self.catch_up()
             if all(isinstance(each, _STILL_VALID) for each in due):
                 return self.record(*commands)
             raise
         self._deferred = ()
-        self._add(receipts)
+        self.catch_up()
         return len(events)
 
     def as_of(self, position: int) -> Tournament:
@@ -268,17 +261,8 @@ class Recorder:
         events = self.ledger.read(until=position, types=ASKED_EVENTS)
         return fold(asked_evaluations_of(self.state.stream), events)
 
-    def _add(self, receipts: Sequence[Receipt]) -> None:
-        """Add what this process appended; read it if others appended something before it."""
-        news = [receipt.recorded for receipt in receipts]
-        due = range(self._position + 1, self._position + 1 + len(news))
-        if [each.position for each in news] == [*due]:
-            self.state, self._position = advance(self.state, news), due[-1]
-        else:
-            self.catch_up()
-
     def catch_up(self) -> None:
-        """Read what was appended since, by other tournaments as well."""
+        """Read what was appended since, by this process or another, to any tournament."""
         until = self.ledger.head.position
         news = self.ledger.read(after=self._position, until=until)
         self.state, self._position = advance(self.state, news), until

@@ -13,7 +13,6 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from commands.decisions.commands import OpenTournament, RecordFact
-from commands.decisions.decide import partial_response
 from commands.decisions.recorder import Recorder, rehearse
 from commands.errors import ConfigurationError, counted, first_lines, place_and_fault
 from commands.importing.formats.files import reading
@@ -180,7 +179,7 @@ def _response(cached: CachedResponse, registered: _Cells, digest: Digest) -> Res
     """Return a line as the response of a registered entrant to a registered prompt."""
     cell, said = _cell(cached, registered), cached.diagnostics
     is_cut = said.n_tokens_generated >= cell.entrant.max_new_tokens
-    return partial_response(cell)(
+    return cell.made(
         text=cached.response_text,
         finish_reason="length" if is_cut else "stop",  # or it ended with the last allowed token
         n_prompt_tokens=None,

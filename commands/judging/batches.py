@@ -4,7 +4,7 @@ How batches are sent and received is in `commands/batching`: the same command ru
 where the last died.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -16,12 +16,9 @@ from commands.decisions.commands import PlanBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.judging.judge import (
     JudgeTask,
+    Judging,
     JudgingSummary,
     Receipts,
-    affordable,
-    n_answered,
-    reconcile_open,
-    still_open,
 )
 from commands.judging.unreadable import ReadingBrake
 from commands.ports import BatchAnswer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply, Tell
@@ -59,17 +56,14 @@ def judge_in_batches(
         ProviderError: The provider fails; everything recorded is kept.
     """
     queries = task.open_in(recorder.state)
-    chosen = queries[: task.limit]
-    if chosen:
+    if chosen := queries[: task.limit]:
         sender = BatchSender(recorder, _JudgeWork(recorder, task, port_of(task.judge)), reception)
         if reception.options.prewarms and reception.options.waits:
             sender.send(_prewarming(task, sender.sendable(chosen)))
             reception.receive_all()
         reception.receive_all(partial(sender.send, chosen))
     reception.receive_all()
-    n_reconciled = reconcile_open(recorder, task)
-    n_verdicts = n_answered(recorder.state, chosen)
-    return JudgingSummary(len(queries), n_verdicts, len(chosen) - n_verdicts, n_reconciled)
+    return Judging(recorder, task).concluded(queries)
 
 
 def _prewarming(task: JudgeTask, queries: Sequence[Unanswered]) -> Sequence[Unanswered]:
@@ -103,27 +97,19 @@ def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
     prompts = [prompt.prompt_id for prompt in state.bank]
     for judge in state.panel:
         if judge.judge_id in asked:
-            reconcile_open(recorder, JudgeTask(judge, prompts, rules))
+            Judging(recorder, JudgeTask(judge, prompts, rules)).reconcile()
 
 
-class _JudgeWork:
+class _JudgeWork(Judging):
     """The queries of one judge, as `BatchWork`."""
 
     def __init__(self, recorder: Recorder, task: JudgeTask, port: BatchJudge) -> None:
-        self._recorder, self._task, self.port = recorder, task, port
-        self.n_tries = 1 + task.rules.retries
+        super().__init__(recorder, task)
+        self.port, self.n_tries = port, 1 + task.rules.retries
 
     def request(self, item: Unanswered, /) -> JudgeQuery:
         """Return what is asked."""
         return item.asked
-
-    def still_open(self, items: Iterable[Unanswered], /) -> Sequence[Unanswered]:
-        """Return the queries that are open."""
-        return still_open(self._recorder, self._task, items)
-
-    def affordable(self, items: Sequence[Unanswered], /) -> Sequence[Unanswered]:
-        """Return as many of the first queries as the cap allows."""
-        return affordable(self._recorder, self._task, items)
 
     def plan(self, items: Sequence[Unanswered], planned_at: datetime, /) -> Sequence[PlanBatch]:
         """Return the plan, with the cost of all queries."""
@@ -225,7 +211,7 @@ def everything_asked(
     answers = tuple(each for each in questions if each.judge == judge)
     prompts = [prompt.prompt_id for prompt in state.bank]
     sent = {key for batch in recorder.state.own_batches for key in batch.planned.queries}
-    repeats = [each for each in repeats_of(state, prompts, judge) if each.key in sent]
+    repeats = [each for each in repeats_of(state, prompts, judge) if each.asked.query_key in sent]
     return JudgeTask(judge, prompts, ANY_QUESTION, answers=answers, repeats=repeats)
 
 

@@ -42,7 +42,7 @@ from projections.tournament.designs import (
     pairs_by,
     without_design,
 )
-from projections.tournament.matches import Match, known_matches
+from projections.tournament.matches import Match, complete_matches
 from projections.tournament.remaining import AskingRules, awaited_queries
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.shares import asked_prompts
@@ -207,7 +207,7 @@ class _Asked:
             n_planned = n_known = 0
             for prompt_id, pairs in zip(self.bank, self.pairs(design), strict=True):
                 for pair in pairs:
-                    if stops.last_wave and stops.leaves_out(dimension, prompt_id, pair):
+                    if stops.leaves_out(dimension, prompt_id, pair):
                         continue
                     planned = orders(prompt_id, *pair)
                     n_planned += len(planned)
@@ -233,7 +233,7 @@ class _Asked:
             (each.prompt_id, each.entrant_a, each.entrant_b, order)
             for each in self.judged
             for order in BOTH
-            if len(each.said) != 1 or (each.match and dict(each.match.keys)[order] in verdicts)
+            if len(each.said) != 1 or (each.match and each.match.key_in(order) in verdicts)
         }
 
     @cached_property
@@ -241,8 +241,8 @@ class _Asked:
         """The pairs that have both responses."""
         return [
             match
-            for pairing, match in known_matches(self.state, self.prompts, self.judge)
-            if match is not None and pairing.rubric == self.rubric
+            for match in complete_matches(self.state, self.prompts, self.judge)
+            if match.pairing.rubric == self.rubric
         ]
 
     @cached_property

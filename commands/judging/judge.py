@@ -5,7 +5,7 @@ batches shares the task, the cap and the reconciliation.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from threading import Event
@@ -38,7 +38,6 @@ from projections.tournament import remaining
 from projections.tournament.estimate import n_input_at_most
 from projections.tournament.matches import keys_of, queries_to
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import JudgeQuery
 from projections.verdicts.scoring import ScoreQuestion
 
@@ -50,19 +49,16 @@ class JudgeTask:
     judge: JudgeSettings
     prompts: Collection[PromptId]  # whose pairs are compared
     rules: remaining.AskingRules
-    pricing_of: Callable[[JudgeSettings], Pricing] = lambda _: FREE_OF_CHARGE
+    pricing: Pricing = FREE_OF_CHARGE
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
     lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `begun_again`
     answers: Sequence[ScoreQuestion] = ()  # of evaluations, to be scored
     only: remaining.WhichPairs = None
-    repeats: Sequence[remaining.Repeat] = ()  # what is asked again, to see whether verdicts change
-
-    @property
-    def pricing(self) -> Pricing:
-        """The prices of its judge."""
-        return self.pricing_of(self.judge)
+    repeats: Sequence[
+        remaining.OpenQuery
+    ] = ()  # what is asked again, to see whether verdicts change
 
     @property
     def wanted(self) -> str:
@@ -87,7 +83,7 @@ class JudgeTask:
         yield from (query.query_key for query in self.queries_in(state))
         if self.judge.is_together:
             yield from keys_of(state, self.prompts, self.judge)
-            yield from (key for each in self.repeats for key in each.keys)
+            yield from (each.key for repeat in self.repeats for each in repeat.every)
 
 
 class JudgingSummary(NamedTuple):
@@ -135,23 +131,16 @@ def judge_open(
         NoCredentials: The server refuses the key.
     """
     queries = task.open_in(recorder.state)
-    asked = queries[: task.limit]
+    judging = Judging(recorder, task)
     try:
-        if asked:
+        if asked := queries[: task.limit]:
             judge = judge_of(task.judge, recorder.state.refused_parameters)
             with stopping_gently(tell) as stops:
                 _DirectJudging(recorder, task, on_progress, tell, stops).ask(judge, asked)
     except (TourneyError, KeyboardInterrupt):
-        reconcile_open(recorder, task)
+        judging.reconcile()
         raise
-    n_reconciled = reconcile_open(recorder, task)
-    n_verdicts = n_answered(recorder.state, asked)
-    return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
-
-
-def n_answered(state: Tournament, requests: Iterable[remaining.Unanswered]) -> int:
-    """Count the requests all of whose queries have a verdict or a score."""
-    return sum(all(state.is_answered(query.key) for query in each.every) for each in requests)
+    return judging.concluded(queries)
 
 
 def begun_again(recorder: Recorder, task: JudgeTask) -> JudgeTask:
@@ -172,7 +161,68 @@ def is_lost(failure: JudgeQueryFailed | None, attempt_before: int | None = None)
     return failure.attempt != attempt_before
 
 
-class _DirectJudging:
+class Judging:
+    """What a task still asks, and its end: the same one by one and in batches."""
+
+    def __init__(self, recorder: Recorder, task: JudgeTask) -> None:
+        """Take the tournament and the task."""
+        self._recorder, self._task = recorder, task
+
+    def still_open(
+        self, queries: Iterable[remaining.Unanswered], /
+    ) -> tuple[remaining.Unanswered, ...]:
+        """Return the queries that are still open: a merge may bring verdicts meanwhile.
+
+        A query that was perhaps billed since the command began is left to another command: nobody
+        pays twice without being told.
+        """
+        state, task = self._recorder.state, self._task
+        lost, before = state.query_failures, task.lost_before
+        now = (remaining.refreshed_query(state, query, task.rules) for query in queries)
+        return tuple(
+            query
+            for query in now
+            if query is not None
+            and not any(is_lost(lost.get(each.key), before.get(each.key)) for each in query.every)
+        )
+
+    def affordable(
+        self, queries: Sequence[remaining.Unanswered], /
+    ) -> Sequence[remaining.Unanswered]:
+        """Return as many of the first queries as the cap allows in the worst case.
+
+        Raises:
+            BudgetReached: Not even the first is affordable.
+            Refused: No cap can be kept.
+        """
+        state, task = self._recorder.state, self._task
+        if task.max_usd is None:
+            return queries
+        bound_usd = state.spent_usd + task.spent_elsewhere_usd + at_risk_usd(state)
+        worst_usd = [task.pricing.worst_usd([query.asked]) for query in queries]
+        known_usd = [usd for usd in worst_usd if usd is not None]
+        if len(known_usd) < len(worst_usd):
+            raise PriceUnknown(task.judge.model)
+        return queries[: n_affordable(known_usd, cap_usd=task.max_usd, bound_usd=bound_usd)]
+
+    def reconcile(self) -> int:
+        """Reconcile every pair that can be; return how many were."""
+        state, task = self._recorder.state, self._task
+        skips = task.rules.skip_identical
+        matches = remaining.unreconciled(state, task.prompts, task.judge, skip_identical=skips)
+        return self._recorder.record(
+            *(ReconcilePair(task.judge.judge_id, match) for match in matches)
+        )
+
+    def concluded(self, queries: Sequence[remaining.Unanswered]) -> JudgingSummary:
+        """Reconcile, and return what became of the queries that were open before."""
+        n_reconciled = self.reconcile()
+        is_answered, asked = self._recorder.state.is_answered, queries[: self._task.limit]
+        n_verdicts = sum(all(is_answered(query.key) for query in each.every) for each in asked)
+        return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
+
+
+class _DirectJudging(Judging):
     """Sends queries to one judge and waits for the answers."""
 
     def __init__(
@@ -184,7 +234,7 @@ class _DirectJudging:
         stops: Event,
     ) -> None:
         self._lost = dict(task.lost_before)  # what may be sent again although it was perhaps billed
-        self._recorder, self._task = recorder, replace(task, lost_before=self._lost)
+        super().__init__(recorder, replace(task, lost_before=self._lost))
         self._on_progress, self._tell, self._stops = on_progress, tell, stops
         self._receipts = Receipts(recorder, task.judge, task.pricing, tell)
         self._remaining: deque[remaining.Unanswered] = deque()
@@ -216,7 +266,7 @@ class _DirectJudging:
     def _attempts(self, chosen: Sequence[remaining.Unanswered]) -> Iterator[None]:
         """Yield once the queries of an attempt wait; then raise what ended it, if anything did."""
         for attempt in range(1, self._task.rules.retries + 2):
-            self._remaining = deque(still_open(self._recorder, self._task, chosen))
+            self._remaining = deque(self.still_open(chosen))
             self._phase = f"{self._task.wanted}s" + (f", attempt {attempt}" if attempt > 1 else "")
             self._n_done, self._n_queries = 0, len(self._remaining)
             self._stopped_by = None
@@ -232,10 +282,10 @@ class _DirectJudging:
         """Return the next queries, recorded as sent; none if none may be sent now."""
         while self._remaining and not self._stops.is_set():
             few = [self._remaining.popleft() for _ in range(min(n_at_most, len(self._remaining)))]
-            wanted = still_open(self._recorder, self._task, few)
+            wanted = self.still_open(few)
             chunk: Sequence[remaining.Unanswered] = ()
             try:
-                chunk = affordable(self._recorder, self._task, wanted) if wanted else ()
+                chunk = self.affordable(wanted) if wanted else ()
                 self._record_intent(chunk)
                 self._stopped_by = None
             except Refused as stop:
@@ -269,7 +319,7 @@ class _DirectJudging:
         )
         state = self._recorder.state
         replied = [each.query_key for each in answers if isinstance(each, Reply)]
-        again = still_open(self._recorder, self._task, (self._sent[key].query for key in replied))
+        again = self.still_open(self._sent[key].query for key in replied)
         self._remaining.extendleft(reversed(again))
         busy = [
             each.query_key for each in answers if isinstance(each, NoReply) and each.then == "wait"
@@ -327,52 +377,3 @@ class Receipts:
             return ReceiveAnswer(self._judge, unpriced, None, worst_usd)
         price = self._pricing.price_of(answer.usage)
         return ReceiveAnswer(self._judge, answer, price, worst_usd)
-
-
-def still_open(
-    recorder: Recorder, task: JudgeTask, queries: Iterable[remaining.Unanswered]
-) -> tuple[remaining.Unanswered, ...]:
-    """Return the queries that are still open: a merge may bring verdicts meanwhile.
-
-    A query that was perhaps billed since the command began is left to another command: nobody pays
-    twice without being told.
-    """
-    lost, before = recorder.state.query_failures, task.lost_before
-    now = (remaining.refreshed_query(recorder.state, query, task.rules) for query in queries)
-    return tuple(
-        query
-        for query in now
-        if query is not None
-        and not any(is_lost(lost.get(each.key), before.get(each.key)) for each in query.every)
-    )
-
-
-def affordable(
-    recorder: Recorder, task: JudgeTask, queries: Sequence[remaining.Unanswered]
-) -> Sequence[remaining.Unanswered]:
-    """Return as many of the first queries as the cap allows in the worst case.
-
-    Raises:
-        BudgetReached: Not even the first is affordable.
-        Refused: No cap can be kept.
-    """
-    if task.max_usd is None:
-        return queries
-    state = recorder.state
-    bound_usd = state.spent_usd + task.spent_elsewhere_usd + at_risk_usd(state)
-    worst_usd = [task.pricing.worst_usd([query.asked]) for query in queries]
-    known_usd = [usd for usd in worst_usd if usd is not None]
-    if len(known_usd) < len(worst_usd):
-        raise PriceUnknown(task.judge.model)
-    return queries[: n_affordable(known_usd, cap_usd=task.max_usd, bound_usd=bound_usd)]
-
-
-def reconcile_open(recorder: Recorder, task: JudgeTask) -> int:
-    """Reconcile every pair that can be; return how many were."""
-    judge, skips = task.judge, task.rules.skip_identical
-    matches = remaining.unreconciled(
-        recorder.state, task.prompts, judge, DEFAULT_POLICY, skip_identical=skips
-    )
-    return recorder.record(
-        *(ReconcilePair(judge.judge_id, DEFAULT_POLICY, match) for match in matches)
-    )

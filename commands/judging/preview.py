@@ -9,7 +9,7 @@ import msgspec
 from commands.errors import ConfigurationError
 from ledger.events.registration import JudgeSettings, Prompt
 from ledger.identity import Json
-from projections.tournament.matches import Match, matches, pairings
+from projections.tournament.matches import Match, complete_matches, pairings
 from projections.tournament.shares import asked_prompts
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, PairQuery
@@ -50,7 +50,7 @@ def _previews(
     state: Tournament, prompt: Prompt, judge: JudgeSettings, build: RequestBuilder | None
 ) -> Iterator[RequestPreview]:
     """Yield the first pair of each dimension whose responses differ, or else its first pair."""
-    found = [match for _, match in matches(state, [prompt.prompt_id], judge) if match is not None]
+    found = [*complete_matches(state, [prompt.prompt_id], judge)]
     for rubric in state.dimensions:
         of_rubric = [match for match in found if match.pairing.rubric == rubric]
         if of_rubric:

@@ -69,7 +69,6 @@ class ScoringSummary(NamedTuple):
 
     n_open: int
     n_scored: int
-    n_failed: int  # sent now, and without a score at the end
     n_unscored: int  # of all queries, those that failed and are not open
 
 
@@ -171,7 +170,7 @@ def score_with_consent(recorder: Recorder, scoring: Scoring, backends: Backends)
         ProviderError: A judge fails.
     """
     recorder.catch_up()
-    total, in_flight = ScoringSummary(0, 0, 0, 0), None
+    total, in_flight = ScoringSummary(0, 0, 0), None
     for task in scoring.tasks(recorder):
         try:
             done = _score(recorder, scoring.priced(recorder, task), backends, scoring.console)
@@ -199,7 +198,7 @@ def _score(
     tell_unscored(recorder.state, keys, task.judge, console.tell)
     require_none_in_flight(recorder.state, task)
     n_unscored = _n_unscored(recorder.state, task)
-    return ScoringSummary(done.n_open, done.n_verdicts, done.n_failed, n_unscored)
+    return ScoringSummary(done.n_open, done.n_verdicts, n_unscored)
 
 
 def _n_unscored(state: Tournament, task: JudgeTask) -> int:

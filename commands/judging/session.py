@@ -152,7 +152,7 @@ def plan_task(
     )
     task = replace(
         task,
-        pricing_of=batches.pricing_of,
+        pricing=batches.pricing_of(task.judge),
         max_usd=cap_usd,
         spent_elsewhere_usd=spent_elsewhere_usd,
         limit=spending.limit,
@@ -400,7 +400,7 @@ def wait_for_batches(
         NoCredentials: A provider needs an API key, and none is set.
         ProviderError: A provider fails for good.
     """
-    _, how = _book_and_options(recorder, settings, folder, console)
+    how = BatchOptions(console.tell, console.on_progress)
     side_of = batch_sides(recorder, settings, folder, backends, console)
     with attending_batches(recorder, asking_rules(settings.judge), console.tell):
         BatchReceiver(recorder, side_of, how).receive_all()
@@ -410,30 +410,26 @@ def batch_sides(
     recorder: Recorder, settings: Settings, folder: Path, backends: Backends, console: Console
 ) -> SideOf:
     """Return the sides of a tournament's batches: judges, and entrants."""
-    book, how = _book_and_options(recorder, settings, folder, console)
+    book = pricing.price_book(settings, folder)
+    how = batch_options(recorder, settings.judge, book, JudgingOptions(), console)
     judges = JudgeSide(recorder, batch_ports(settings, backends, recorder.state), how)
     entrants = EntrantSide(recorder, cache(backends.batch_responder), book.table, how.tell)
     return lambda batch: entrants if recorder.state.is_to_entrant(batch) else judges
 
 
-def _book_and_options(
-    recorder: Recorder, settings: Settings, folder: Path, console: Console
-) -> tuple[pricing.PriceBook, BatchOptions]:
-    book = pricing.price_book(settings, folder)
-    return book, batch_options(recorder, settings.judge, book, JudgingOptions(), console)
-
-
 def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
     """Ask for consent to the open queries, and open failures again as --retry says."""
-    reopened = _reopened(recorder.state, plan)
+    task, reopened = plan.task, _reopened(recorder.state, plan)
     state = rehearse(recorder.state, *reopened)
-    task = plan.task
     queries = task.open_in(state)[: task.limit]
-    for each in rewordings(
-        state, [each for each in queries if isinstance(each, OpenQuery)], task.judge
-    ):
+    pairs = [each for each in queries if isinstance(each, OpenQuery)]
+    for each in rewordings(state, pairs, task.judge):
         console.tell(each.sentence)
-    _ask(recorder, plan, [query.asked for query in queries], console)
+    asked = [query.asked for query in queries]
+    if asked and needs_consent(plan, asked):
+        require_keys(keys_needed(plan.settings, [task.judge]))
+        offer = offer_of_queries(recorder.state, task, asked)
+        consent.require_consent(offer, plan.options.spending, console)
     if plan.options.retry:
         n_open = recorder.record(*reopened)
         console.tell(f"{counted(n_open, 'failed query', 'failed queries')} will be asked again")
@@ -448,14 +444,3 @@ def _reopened(state: Tournament, plan: JudgingPlan) -> tuple[ReopenQuery, ...]:
     return tuple(
         ReopenQuery(each) for each in failures if each and each.reason in plan.options.retry
     )
-
-
-def _ask(
-    recorder: Recorder, plan: JudgingPlan, queries: Sequence[JudgeQuery], console: Console
-) -> None:
-    """Ask for consent to queries; a free judge needs none."""
-    task = plan.task
-    if queries and needs_consent(plan, queries):
-        require_keys(keys_needed(plan.settings, [task.judge]))
-        offer = offer_of_queries(recorder.state, task, queries)
-        consent.require_consent(offer, plan.options.spending, console)

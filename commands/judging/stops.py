@@ -16,7 +16,7 @@ from ledger.identity import PromptId
 from projections.battles.columns import CannotRate
 from projections.intervals import Floats
 from projections.ratings.looks import waves_to_ask
-from projections.tournament.matches import known_matches
+from projections.tournament.matches import complete_matches
 from projections.tournament.remaining import OpenQuery
 from projections.tournament.state import Tournament
 from projections.tournament.waves import looked_at, n_looks_of, waves_to_come
@@ -45,7 +45,8 @@ def forecast_stops(
         return
     for rubric in state.dimensions:
         known, unknown = (
-            [request for request in those if _on(rubric, request)] for those in (queries, awaited)
+            [each for each in those if rubric.dimension in {one.subject for one in each.every}]
+            for those in (queries, awaited)
         )
         try:
             n_waves = waves_to_ask(state, rubric)
@@ -64,10 +65,6 @@ def forecast_stops(
                 f"{rubric.dimension}: in 9 of 10 cases the looks leave {low:,} to {high:,} of"
                 f" {len(known) + len(unknown):,} queries to ask{amount}"
             )
-
-
-def _on(rubric: Rubric, request: OpenQuery) -> bool:
-    return any(each.subject == rubric.dimension for each in request.every)
 
 
 def _amount(usd: Floats) -> str:
@@ -115,9 +112,7 @@ def _mean_cost(
 ) -> _MeanCost:
     bank = [prompt.prompt_id for prompt in state.bank]
     found = [
-        match
-        for pairing, match in known_matches(state, bank, judge)
-        if match is not None and pairing.rubric == rubric
+        match for match in complete_matches(state, bank, judge) if match.pairing.rubric == rubric
     ]
     by_prompt: dict[PromptId, list[float]] = {}
     for match in evenly_spaced(found, PRICED_OF_ALL):

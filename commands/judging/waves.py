@@ -5,6 +5,7 @@ Without looks the whole bank is one wave, and nothing is looked at.
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 
 from commands.decisions.commands import TakeLook
 from commands.decisions.recorder import Recorder
@@ -16,12 +17,11 @@ from projections.tournament.matches import pairings
 from projections.tournament.remaining import n_waiting_pairs
 from projections.tournament.state import Tournament
 from projections.tournament.waves import (
-    later_waves,
     looked_at,
     looks_taken,
     n_looks_of,
-    open_wave,
     prompts_so_far,
+    waves_to_come,
 )
 
 
@@ -75,7 +75,7 @@ def _is_looked_at(state: Tournament, task: JudgeTask) -> bool:
     is_whole = frozenset(task.prompts).issuperset(prompt.prompt_id for prompt in state.bank)
     if n_looks_of(state) is None or task.only or not is_whole or task.judge != looked_at(state):
         return False
-    return bool(pairings(state, (*open_wave(state), *later_waves(state))))
+    return bool(pairings(state, [*chain.from_iterable(waves_to_come(state))]))
 
 
 def _n_unanswered(state: Tournament, wave: JudgeTask) -> int:

@@ -1,7 +1,7 @@
 """Money and time in the report: spend by judge and entrant, and the cost of a response."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, log10
 from operator import itemgetter
 from statistics import fmean
@@ -11,7 +11,7 @@ from commands.errors import counted
 from commands.report.drawings.embedded import Spot, value_map
 from commands.report.drawings.svg import Drawing
 from commands.report.subject import RatedDimension, Subject
-from commands.spending.offer import dollars
+from commands.spending.offer import dollars, total_usd
 from ledger.events.responses import ResponseGenerated
 from projections.ratings.bradley_terry.comparisons import pairs
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
@@ -41,13 +41,13 @@ def spending_of(state: Tournament, spend: Spend) -> Spending:
     served = endpoint_spend(spend.entrants)
     total = spend.total
     judged = None if total.n_unpriced else total.usd
-    answered = _sum(row.usd for row in served)
-    maybe = _sum([total.most_usd, *(row.maybe_usd for row in served)])
+    answered = total_usd(row.usd for row in served)
+    maybe = total_usd([total.most_usd, *(row.maybe_usd for row in served)])
     n_maybe = total.n_maybe_billed + sum(row.n_maybe_billed for row in served)
     return Spending(
         entrants=dollars(answered),
         judges=dollars(judged),
-        total=dollars(_sum([answered, judged])),
+        total=dollars(total_usd([answered, judged])),
         notes=" ".join(filter(None, (_free_of_charge(state, spend), _unsure(n_maybe, maybe)))),
         by_entrant=served,
         by_judge=_judge_rows(spend),
@@ -64,16 +64,6 @@ def _judge_rows(spend: Spend) -> tuple[SpendRow, ...]:
         SpendRow(*key, None, **bill.fields)
         for key, bill in sorted(bills.items(), key=itemgetter(0))
     )
-
-
-def _sum(parts: Iterable[float | None]) -> float | None:
-    """Add up amounts; one that is not known leaves the sum unknown."""
-    total = 0.0
-    for part in parts:
-        if part is None:
-            return None
-        total += part
-    return total
 
 
 def _free_of_charge(state: Tournament, spend: Spend) -> str:

@@ -131,7 +131,9 @@ class LedgerBilling:
         }
         while worst:
             try:
-                allowed = dict([*worst.items()][: self._n_affordable([*worst.values()])])
+                usd, state = [*worst.values()], self._recorder.state
+                n_allowed = n_affordable_requests(state, usd, self._cap_usd)
+                allowed = dict([*worst.items()][:n_allowed])
                 entrant = tasks[0].entrant
                 self._recorder.record(
                     SubmitRequests(entrant.entrant_id, entrant.weights, allowed, server)
@@ -149,10 +151,6 @@ class LedgerBilling:
         """Let what became of an entrant's requests be recorded with its answers."""
         self._recorder.record()  # what ended before, and brought no answer
         self._recorder.defer(settlement(self._recorder.state, entrant, endings, self._prices))
-
-    def _n_affordable(self, worst: Sequence[float | None]) -> int:
-        """Return how many requests the cap allows; one without a price counts as nothing."""
-        return n_affordable_requests(self._recorder.state, worst, self._cap_usd)
 
 
 def n_affordable_requests(

@@ -1,14 +1,20 @@
 """Use case: ask the user for consent before money is spent, within the cap."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import fsum
 
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Console
 from commands.spending.budget import PriceUnknown
-from commands.spending.endpoints import Request, endpoint_costs
-from commands.spending.offer import Offer, SpendingOptions, dollars, have_no_price, no_price
+from commands.spending.endpoints import EndpointCost, Request, endpoint_costs
+from commands.spending.offer import (
+    Offer,
+    SpendingOptions,
+    dollars,
+    have_no_price,
+    no_price,
+    total_usd,
+)
 from commands.spending.pricing import PriceBook
 
 
@@ -99,12 +105,15 @@ def approve_requests(
     offer = offer_of_requests(recorder, requests, book, spending)
     if offer is not None:
         require_allowed([offer], spending, console)
-    costs = endpoint_costs(requests, book.table)
-    unpriced = dict.fromkeys(cost.model for cost in costs if cost.expected_usd is None)
+    unpriced = _without_price(endpoint_costs(requests, book.table))
     if unpriced and spending.max_usd is not None:
         console.tell(f"{no_price(*unpriced)}; until then --max-usd does not count it")
     if offer is not None:
         require_yes(offer, spending, console)
+
+
+def _without_price(costs: Iterable[EndpointCost]) -> Iterable[str]:
+    return dict.fromkeys(cost.model for cost in costs if cost.expected_usd is None)
 
 
 def offer_of_requests(
@@ -119,13 +128,12 @@ def offer_of_requests(
     if not costs:
         return None
     state = recorder.state
-    unpriced = dict.fromkeys(cost.model for cost in costs if cost.expected_usd is None)
     return Offer(
         n_queries=sum(cost.n_requests for cost in costs),
         models=tuple(dict.fromkeys(cost.model for cost in costs)),
-        expected_usd=None if unpriced else fsum(cost.expected_usd or 0.0 for cost in costs),
-        worst_usd=None if unpriced else fsum(cost.worst_usd or 0.0 for cost in costs),
+        expected_usd=total_usd(cost.expected_usd for cost in costs),
+        worst_usd=total_usd(cost.worst_usd for cost in costs),
         spent_usd=state.spent_usd + state.requests.usd,
         cap_usd=spending.max_usd,
-        unpriced=tuple(unpriced),
+        unpriced=tuple(_without_price(costs)),
     )

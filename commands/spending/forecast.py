@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from commands.ports import TokenCounter
 from commands.settings.schema import CacheTtl
+from commands.spending.offer import total_usd
 from commands.spending.pricing import TokenPricing
 from ledger.identity import Digest, Dimension
 from projections.tournament.estimate import Basis, CountedQuery
@@ -83,7 +84,7 @@ def plan_cost(
         n_unpriced=_n_unpriced(state),
         cap_usd=cap_usd,
         n_in_flight=sum(len(planned.queries) for planned in in_flight),
-        in_flight_usd=_sum_of_known([planned.worst_usd for planned in in_flight]),
+        in_flight_usd=total_usd(planned.worst_usd for planned in in_flight),
         n_least_cached=pricing.prices.min_cacheable(pricing.judge.model),
         prefixes={
             dimension: pricing.tokens.expected(group[0].asked).n_prefix
@@ -143,32 +144,22 @@ def _ways(queries: Sequence[Unanswered], chosen: TokenPricing) -> tuple[Submissi
         return (way_as_set(queries, chosen),)
     ttl: CacheTtl = "5m" if chosen.cache == "off" else chosen.cache
     caches: tuple[CacheTtl, ...] = ("off", ttl)
-    return tuple(
-        _way(queries, replace(chosen, in_batch=in_batch, cache=cache), chosen)
+    ways = (
+        replace(chosen, in_batch=in_batch, cache=cache)
         for in_batch in (False, True)
         for cache in caches
     )
+    return tuple(way_as_set(queries, way)._replace(is_chosen=way == chosen) for way in ways)
 
 
 def way_as_set(queries: Sequence[Unanswered], pricing: TokenPricing) -> SubmissionOption:
     """Return the cost of queries if they are sent as the settings say."""
-    return _way(queries, pricing, pricing)
-
-
-def _way(
-    queries: Sequence[Unanswered], pricing: TokenPricing, chosen: TokenPricing
-) -> SubmissionOption:
     asked = [query.asked for query in queries]
     worst = pricing.worst_usd(asked)
     return SubmissionOption(
         pricing.in_batch,
         pricing.cache,
-        is_chosen=(pricing.in_batch, pricing.cache) == (chosen.in_batch, chosen.cache),
+        is_chosen=True,
         expected_usd=pricing.expected_usd(asked),
         worst_usd=None if worst is None else worst * (1 + pricing.retries),
     )
-
-
-def _sum_of_known(amounts: Sequence[float | None]) -> float | None:
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if len(known) == len(amounts) else None

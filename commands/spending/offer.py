@@ -1,6 +1,8 @@
 """What the user consents to: requests and their cost; and the limits that a command sets."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import fsum
 from typing import Final
 
 PAID_PROVIDERS: Final = frozenset({"anthropic", "anthropic-batch", "openai-batch"})
@@ -35,8 +37,8 @@ class Offer:
             self,
             n_queries=other.n_queries + self.n_queries,
             models=tuple(dict.fromkeys((*other.models, *self.models))),
-            expected_usd=_sum(other.expected_usd, self.expected_usd),
-            worst_usd=_sum(other.worst_usd, self.worst_usd),
+            expected_usd=total_usd([other.expected_usd, self.expected_usd]),
+            worst_usd=total_usd([other.worst_usd, self.worst_usd]),
             spent_usd=other.spent_usd,
             cap_usd=other.cap_usd,
             unpriced=tuple(dict.fromkeys((*other.unpriced, *self.unpriced))),
@@ -66,8 +68,10 @@ class Offer:
         )
 
 
-def _sum(one_usd: float | None, other_usd: float | None) -> float | None:
-    return None if one_usd is None or other_usd is None else one_usd + other_usd
+def total_usd(amounts: Iterable[float | None]) -> float | None:
+    """Add up dollars; an unknown amount leaves the total unknown."""
+    amounts = tuple(amounts)
+    return None if None in amounts else fsum(filter(None, amounts))
 
 
 def dollars(usd: float | None) -> str:

@@ -38,9 +38,7 @@ class ModelPrices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def factor(self, usage: Usage) -> float:
         """Return the factor on all prices for a prompt of this length."""
-        written = usage.n_cache_write_5m + usage.n_cache_write_1h
-        n_prompt = usage.n_input + usage.n_cache_read + written
-        is_long = self.long_prompt_tokens is not None and n_prompt > self.long_prompt_tokens
+        is_long = self.long_prompt_tokens is not None and usage.n_prompt > self.long_prompt_tokens
         return self.long_prompt_factor if is_long else 1.0
 
 

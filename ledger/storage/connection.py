@@ -75,7 +75,8 @@ def prepare(connection: sqlite3.Connection, path: Path) -> bool:
 
 def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     """Make what an earlier version lacks, or made otherwise; all of it or nothing."""
-    if _is_up_to_date(connection):
+    is_of_format = _pragma(connection, "user_version") == schema.FORMAT
+    if is_of_format and schema.has_own_views(connection.execute):
         return
     with immediate_transaction(connection):  # another process may have done it meanwhile
         require_own_schema(connection, path)
@@ -84,11 +85,6 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute(statement)
         if not schema.has_own_views(connection.execute):
             _make_views(connection)
-
-
-def _is_up_to_date(connection: sqlite3.Connection) -> bool:
-    is_of_format = _pragma(connection, "user_version") == schema.FORMAT
-    return is_of_format and schema.has_own_views(connection.execute)
 
 
 def _make_views(connection: sqlite3.Connection) -> None:

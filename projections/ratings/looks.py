@@ -40,13 +40,13 @@ from projections.tournament.state import Tournament
 from projections.tournament.waves import (
     decided_pairs,
     entrant_reference,
-    has_any_looks,
     judge_reference,
     looked_at,
     looks_at,
     looks_taken,
     n_looks_of,
     open_wave,
+    planned_looks,
     prompts_so_far,
     stops_of,
 )
@@ -142,7 +142,8 @@ def _schedule(
     earlier = [*accumulate(shares, max)]  # a bank that shrank may have lost more of its first waves
     critical = [inf if look.critical is None else look.critical for look in before]
     futile = _FUTILE[design_of(tournament).orders]
-    return Schedule([*earlier, share, *steps], critical, has_any_looks(tournament), futile)
+    is_any = planned_looks(tournament) == "any"
+    return Schedule([*earlier, share, *steps], critical, is_any, futile)
 
 
 class Contest(NamedTuple):

@@ -1,9 +1,8 @@
 """The prompts of a bank: their samples, the pilot's part of them, and what can be judged."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -70,15 +69,17 @@ def pilot_prompts(
     )
 
 
-def recorded_samples(configuration: str) -> int:
+def recorded_samples(configuration: Mapping[str, Any]) -> int:
     """Return how many samples of each prompt a recorded configuration asks for."""
-    n_samples: int = json.loads(configuration).get("generation", {}).get("samples", 1)
+    n_samples: int = configuration.get("generation", {}).get("samples", 1)
     return n_samples
 
 
-def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[PromptId]:
+def recorded_pilot(
+    prompts: Sequence[Prompt], configuration: Mapping[str, Any]
+) -> frozenset[PromptId]:
     """Return the pilot prompts of a recorded configuration; none if it has no pilot."""
-    pilot, n_samples = json.loads(configuration).get("pilot"), recorded_samples(configuration)
+    pilot, n_samples = configuration.get("pilot"), recorded_samples(configuration)
     if pilot is None:
         return frozenset()
     firsts = first_samples(prompts, n_samples)
@@ -86,8 +87,7 @@ def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[P
     size = pilot_size(len(firsts)) if pilot["size"] == PILOT_SIZE else pilot["size"]
     strata = pilot["strata"] or proportional_strata(firsts, size)
     try:
-        drawn = pilot_prompts(prompts, strata, seed=pilot["seed"], n_samples=n_samples)
-        return frozenset(drawn)
+        return frozenset(pilot_prompts(prompts, strata, seed=pilot["seed"], n_samples=n_samples))
     except ValueError:  # the bank has too few: no pilot was run
         return frozenset()
 

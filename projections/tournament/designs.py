@@ -17,15 +17,12 @@ pair has each order on half of the prompts as nearly as a fair coin has (of 143 
 one and 14 in both), and what is left of the slot's effect is taken off the scores.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import combinations
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,29 +51,16 @@ class PairDesign(NamedTuple):
     orders: Orders = "both"
 
 
-@cache
-def recorded_design(configuration: str) -> PairDesign:
-    """Return the design of a recorded configuration."""
-    judging = json.loads(configuration).get("judging", {})
-    return PairDesign(**{key: judging[key] for key in PairDesign._fields if key in judging})
-
-
 def design_of(tournament: Tournament) -> PairDesign:
     """Return the design of the newest opening."""
-    return recorded_design(tournament.opening.configuration) if tournament.opening else PairDesign()
+    judging = tournament.configuration.get("judging", {})
+    return PairDesign(**{key: judging[key] for key in PairDesign._fields if key in judging})
 
 
 def without_design(tournament: Tournament) -> Tournament:
     """Return a tournament where all pairs are to meet, whatever the settings say."""
-    opening = tournament.opening
-    if opening is None or design_of(tournament) == PairDesign():
-        return tournament
-    configured = json.loads(opening.configuration)
-    configured["judging"] |= PairDesign()._asdict()
-    configuration = json.dumps(configured)
-    return replace(
-        tournament, opening=msgspec.structs.replace(opening, configuration=configuration)
-    )
+    judging = tournament.configuration.get("judging", {})
+    return tournament.configured_as("judging", {**judging, **PairDesign()._asdict()})
 
 
 def planned_pairs(tournament: Tournament) -> Mapping[PromptId, Sequence[EntrantPair]]:
@@ -132,7 +116,6 @@ def orders_by(design: PairDesign, tournament: Tournament) -> OrdersOf:
     return orders
 
 
-@lru_cache(maxsize=1024)  # the same on each dimension
 def drawn_orders(a: str, b: str, text: Digest, seed: int) -> tuple[Order, ...]:
     """Draw the orders of a pair by its names, the digest of a prompt's text, and a seed."""
     first, second = sorted((a, b))

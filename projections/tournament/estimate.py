@@ -15,7 +15,7 @@ from ledger.events.judging import MAY_CHANGE, FailureReason, JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
-from projections.tournament.matches import matches
+from projections.tournament.matches import complete_matches
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
@@ -210,10 +210,9 @@ def _asked_together(
 
 def _questions(state: Tournament, judge: JudgeSettings) -> Iterable[JudgeQuery]:
     bank = frozenset(prompt.prompt_id for prompt in state.bank)
-    for _, match in matches(state, bank, judge):
-        if match is not None:
-            yield match.forward
-            yield match.swapped
+    for match in complete_matches(state, bank, judge):
+        yield match.forward
+        yield match.swapped
 
 
 def model_of_replies(samples: Sequence[AskedQuery], basis: Basis) -> TokenModel:

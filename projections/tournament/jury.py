@@ -46,8 +46,7 @@ def settle_by_majority(
     for place, settlements in enumerate(by_judge):
         for each in settlements:
             rows.setdefault(each.pairing.names, {})[place] = each
-    configuration = tournament.opening.configuration if tournament.opening else "{}"
-    pilot = recorded_pilot(tournament.bank, configuration)
+    pilot = recorded_pilot(tournament.bank, tournament.configuration)
     return tuple(
         _first(row)._replace(status=_jury_status(row, _awaited(row, asked, pilot)), said=())
         for row in rows.values()

@@ -6,8 +6,8 @@ are drawn from the bank.
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Collection, Iterator
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
@@ -35,13 +35,12 @@ from projections.tournament.designs import (
 from projections.tournament.shares import asked_prompts
 from projections.tournament.state import PairNames, Tournament
 from projections.tournament.waves import Stops, stops_of
+from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 _WHAT_WORDS_IT: Final = attrgetter("rubric", "prompt", "planned")
-_response_key: Final = lru_cache(maxsize=1024)(response_key)  # planned alone, then in pairings
 
 
-@lru_cache(maxsize=1024)  # the same for every entrant
 def prompt_seed(prompt_id: PromptId, *, base: int = 0, sample: int = 0) -> int:
     """Return the seed of a prompt's response, in [0, 2^32): the same for every entrant.
 
@@ -78,6 +77,19 @@ class PlannedResponse(NamedTuple):
             return None
         unanswered = asked_so_far(self.prompt.turns, ("",) * len(self.earlier))
         return Followed(answer=self.earlier[-1], asked=digest_of(unanswered))
+
+    @property
+    def made(self) -> partial[ResponseGenerated]:
+        """What makes its response of a text, and of all else that is told of it."""
+        return partial(
+            ResponseGenerated,
+            response_key=self.response_key,
+            entrant_id=self.entrant.entrant_id,
+            prompt_id=self.prompt.prompt_id,
+            seed=self.seed,
+            sample=0,
+            follows=self.follows or msgspec.UNSET,
+        )
 
     @property
     def is_last(self) -> bool:
@@ -146,25 +158,24 @@ class Match(NamedTuple):
         """Return the request in an order."""
         return self.wording.query(self.response_a.text, self.response_b.text, order)
 
-    def request(self, order: Order) -> Digest:
-        """Return the key of the request in an order."""
-        alone = self.forward_key if order == "forward" else self.swapped_key
-        return self.query(order).query_key if self.wording.together else alone
+    def key_in(self, order: Order) -> Digest:
+        """Return the key of its query in an order."""
+        return self.forward_key if order == "forward" else self.swapped_key
 
     @property
     def keys(self) -> tuple[tuple[Order, Digest], ...]:
         """The orders in which it is asked, with the keys of their queries."""
-        keys: dict[Order, Digest] = {"forward": self.forward_key, "swapped": self.swapped_key}
-        return tuple((order, keys[order]) for order in self.pairing.orders)
+        return tuple((order, self.key_in(order)) for order in self.pairing.orders)
 
     @property
     def is_identical(self) -> bool:
         """Say whether both responses have the same text."""
         return self.response_a.text == self.response_b.text
 
-    def key(self, judge: JudgeId, policy: str) -> PairKey:
-        """Return the key of this match's outcome by a judge and policy."""
-        return PairKey(*self.pairing.names, judge, policy, self.forward_key, self.swapped_key)
+    def key(self, judge: JudgeId) -> PairKey:
+        """Return the key of this match's outcome by a judge."""
+        queries = self.forward_key, self.swapped_key
+        return PairKey(*self.pairing.names, judge, DEFAULT_POLICY, *queries)
 
 
 def planned_responses(
@@ -176,36 +187,23 @@ def planned_responses(
     stopped their pairs.
     """
     chosen = frozenset(prompts)
-    return tuple(
-        planned_response(tournament, entrant, prompt)
-        for prompt, meeting in _meetings(tournament)
-        if prompt.prompt_id in chosen
-        for entrant in tournament.roster
-        if meeting is None or entrant.entrant_id in meeting
-    )
-
-
-def _meetings(
-    tournament: Tournament,
-) -> Iterator[tuple[Prompt, Collection[EntrantId] | None]]:
-    """Yield each prompt of the bank with the entrants that meet on it; None: all do."""
     pairs, stops = planned_pairs(tournament), stops_of(tournament)
     all_meet = design_of(tournament).sparse is None and not stops.last_wave
-    for prompt in tournament.bank:
-        name = prompt.prompt_id
-        asked = [each for each in tournament.dimensions if is_eligible(each, prompt)]
-        yield (
-            prompt,
-            None
-            if all_meet
-            else {
-                entrant
-                for pair in pairs[name]
-                if not asked
-                or not all(stops.leaves_out(rubric.dimension, name, pair) for rubric in asked)
-                for entrant in pair
-            },
-        )
+    cells = list[PlannedResponse]()
+    for prompt in (each for each in tournament.bank if each.prompt_id in chosen):
+        is_compared = any(is_eligible(each, prompt) for each in tournament.dimensions)
+        meeting = {
+            entrant
+            for pair in (() if all_meet else pairs[prompt.prompt_id])
+            if not is_compared or _compared_by(tournament, stops, prompt, pair)
+            for entrant in pair
+        }
+        cells += [
+            planned_response(tournament, entrant, prompt)
+            for entrant in tournament.roster
+            if all_meet or entrant.entrant_id in meeting
+        ]
+    return tuple(cells)
 
 
 def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -> PlannedResponse:
@@ -219,7 +217,7 @@ def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -
     # on record is what was said in this conversation, which another may have begun otherwise
     is_one_of_several = entrant.loader == "recorded" and n_answers(prompt.turns) > 1
     is_seeded = entrant.is_seeded or is_one_of_several
-    key_of = partial(_response_key, entrant.digest, seed=seed if is_seeded else None, sample=0)
+    key_of = partial(response_key, entrant.digest, seed=seed if is_seeded else None, sample=0)
     if not prompt.turns:
         return PlannedResponse(entrant, prompt, seed, key_of(prompt.text))
     asked = asked_so_far(prompt.turns, ())
@@ -283,35 +281,33 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
     by_prompt: dict[PromptId, dict[EntrantId, PlannedResponse]] = defaultdict(dict)
     for cell in planned_responses(tournament, prompts):
         by_prompt[cell.prompt.prompt_id][cell.entrant.entrant_id] = cell
+    found = list[Pairing]()
+    for prompt in (each for each in tournament.bank if each.prompt_id in by_prompt):
+        name, row = prompt.prompt_id, by_prompt[prompt.prompt_id]
+        compared = [
+            (row[a], row[b], orders(name, a, b), planned)
+            for a, b in pairs[name]
+            if (planned := _compared_by(tournament, stops, prompt, (a, b)))
+        ]
+        found += [
+            Pairing(rubric, prompt, a, b, asked, planned)
+            for rubric in tournament.dimensions
+            for a, b, asked, planned in compared
+            if rubric in planned
+        ]
+    return tuple(found)
+
+
+def _compared_by(
+    tournament: Tournament, stops: Stops, prompt: Prompt, pair: EntrantPair
+) -> tuple[Rubric, ...]:
+    """Return the rubrics by which a pair is compared on a prompt."""
     return tuple(
-        Pairing(rubric, row[a].prompt, row[a], row[b], orders(prompt_id, a, b), planned)
-        for prompt_id, row in by_prompt.items()
-        for compared in [_compared_on(tournament, stops, pairs[prompt_id], row)]
-        for rubric in tournament.dimensions
-        for (a, b), planned in compared.items()
-        if rubric in planned
+        each
+        for each in tournament.dimensions
+        if is_eligible(each, prompt)
+        and not stops.leaves_out(each.dimension, prompt.prompt_id, pair)
     )
-
-
-def _compared_on(
-    tournament: Tournament,
-    stops: Stops,
-    pairs: Sequence[EntrantPair],
-    row: Mapping[EntrantId, PlannedResponse],
-) -> Mapping[EntrantPair, tuple[Rubric, ...]]:
-    """Return the rubrics by which each pair is compared on a prompt."""
-    prompt = next(iter(row.values())).prompt
-    eligible = tuple(each for each in tournament.dimensions if is_eligible(each, prompt))
-    if not stops.last_wave:
-        return dict.fromkeys(pairs, eligible)
-    return {
-        pair: tuple(
-            each
-            for each in eligible
-            if not stops.leaves_out(each.dimension, prompt.prompt_id, pair)
-        )
-        for pair in pairs
-    }
 
 
 def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> Match | None:
@@ -329,14 +325,21 @@ PlannedMatch: TypeAlias = tuple[Pairing, Match | None]
 """A pairing and its match; None: no response to show."""
 
 
-def known_matches(
+def matches(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> tuple[PlannedMatch, ...]:
-    """Return what `matches` yields, once for all who ask again."""
+    """Return every pairing that is planned for a judge, with its match; once for all who ask."""
     name = (_MATCHES, frozenset(prompts), judge)
     if name not in tournament.computed:
-        tournament.computed[name] = tuple(matches(tournament, prompts, judge))
+        tournament.computed[name] = tuple(_matches(tournament, prompts, judge))
     return cast("tuple[PlannedMatch, ...]", tournament.computed[name])
+
+
+def complete_matches(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Iterator[Match]:
+    """Yield the matches of the pairings with both responses."""
+    return (match for _, match in matches(tournament, prompts, judge) if match is not None)
 
 
 _MATCHES: Final = "matches"
@@ -362,10 +365,9 @@ def keep_matches(before: Tournament, after: Tournament) -> bool:
     return is_same
 
 
-def matches(
+def _matches(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Iterator[PlannedMatch]:
-    """Yield every pairing that is planned for a judge, with its match."""
     opening = tournament.opening
     if opening is None:
         return
@@ -412,15 +414,13 @@ def queries_to(
 
     One that asks about several dimensions comes once for each of them.
     """
-    for _, match in matches(state, prompts, judge):
-        if match is not None:
-            yield from map(match.query, match.pairing.orders)
+    for match in complete_matches(state, prompts, judge):
+        yield from map(match.query, match.pairing.orders)
 
 
 def keys_of(
     state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Iterator[Digest]:
     """Yield the keys of the queries in them."""
-    for _, match in matches(state, prompts, judge):
-        if match is not None:
-            yield from (key for _, key in match.keys)
+    for match in complete_matches(state, prompts, judge):
+        yield from (key for _, key in match.keys)

@@ -2,30 +2,27 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from ledger.events.judging import MAY_CHANGE, UNPAID, Order, repeat_key
+from ledger.events.judging import MAY_CHANGE, UNPAID, repeat_key
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import ResponseFailureReason, ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
 from projections.tournament.bank import is_eligible
-from projections.tournament.compared import Account
 from projections.tournament.estimate import BYTES_PER_TOKEN
 from projections.tournament.matches import (
     Match,
     Pairing,
     PlannedResponse,
-    known_matches,
-    matches,
+    complete_matches,
     planned_response,
     planned_responses,
     response_status,
 )
-from projections.tournament.settlement import Settlement, account_of, by_dimension, settle
+from projections.tournament.settlement import Settlement, settle
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import PairQuery, ScoreQuery
 from projections.verdicts.scoring import ScoreQuestion
 
@@ -75,7 +72,7 @@ class OpenQuery(NamedTuple):
 
     @property
     def _first_asked(self) -> Digest:
-        return dict(self.match.keys)[self.asked.order]
+        return self.match.key_in(self.asked.order)
 
     @property
     def every(self) -> tuple["OpenQuery", ...]:
@@ -125,15 +122,6 @@ class WithoutGold(NamedTuple):
     dimension: Dimension
     n_prompts: int
     n_asked: int  # with and without one
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A tournament's progress for one judge."""
-
-    responses: tuple[ResponseCount, ...]
-    accounts: tuple[tuple[Dimension, Account], ...]
-    without_gold: tuple[WithoutGold, ...]
 
 
 def missing_responses(
@@ -236,13 +224,10 @@ def open_queries(
     """
     queries: dict[Digest, OpenQuery] = {}
     chosen: set[Digest] = set()
-    for pairing, match in known_matches(tournament, prompts, judge):
-        is_chosen = only is None or only(pairing)
-        if (
-            match is None
-            or not (is_chosen or judge.is_together)
-            or _ties_unasked(tournament, match, judge, rules)
-        ):
+    for match in complete_matches(tournament, prompts, judge):
+        is_chosen = only is None or only(match.pairing)
+        is_asked = is_chosen or judge.is_together
+        if not is_asked or _ties_unasked(tournament, match, judge, rules):
             continue
         for order, key in match.keys:
             if key not in queries and _is_open(tournament, key, rules.retries):
@@ -251,83 +236,49 @@ def open_queries(
                 if is_chosen:
                     chosen.add(asked.query_key)
     wanted = (each for each in queries.values() if each.asked.query_key in chosen)
-    return _together(tournament, wanted)
+    in_flight = tournament.in_flight
+    return tuple(each for each in _together(wanted) if each.asked.query_key not in in_flight)
 
 
-def _together(tournament: Tournament, queries: Iterable[OpenQuery]) -> tuple[OpenQuery, ...]:
-    """Return one entry for each request that is not in flight, with its queries in order."""
+def _together(queries: Iterable[OpenQuery]) -> Iterator[OpenQuery]:
+    """Yield one entry for each request, with its queries in order."""
     requests: dict[Digest, list[OpenQuery]] = {}
     for each in queries:
         requests.setdefault(each.asked.query_key, []).append(each)
-    return tuple(
-        first._replace(others=tuple(others))
-        for request, (first, *others) in requests.items()
-        if request not in tournament.in_flight
-    )
-
-
-class Repeat(NamedTuple):
-    """A request with verdicts that is sent again, under a key of its own."""
-
-    key: Digest
-    order: Order
-    matches: tuple[Match, ...]  # one for each verdict
-
-    @property
-    def keys(self) -> Sequence[Digest]:
-        """What identifies its new verdicts."""
-        return [repeat_key(dict(match.keys)[self.order]) for match in self.matches]
-
-    @property
-    def asked(self) -> PairQuery:
-        """The request."""
-        return self.matches[0].query(self.order)._replace(query_key=self.key)
+    for first, *others in requests.values():
+        yield first._replace(others=tuple(others))
 
 
 def repeats_of(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> Sequence[Repeat]:
+) -> Sequence[OpenQuery]:
     """Return the repeats of all queries with a verdict: first those sent, then as the seed draws.
 
     So the first n are a random sample, of which a larger one asks more. It stays one of the queries
     that had a verdict when it was drawn: verdicts that come later are drawn only to fill it up.
     """
-    found = {
-        key: (order, match)
-        for _, match in matches(tournament, prompts, judge)
-        if match is not None
-        for order, key in match.keys
-        if key in tournament.verdicts
-    }
-    answered: dict[Digest, Repeat] = {}
-    for order, match in found.values():
-        key = repeat_key(match.request(order))
-        before = answered.get(key, Repeat(key, order, ()))
-        answered[key] = before._replace(matches=(*before.matches, match))
+    queries: dict[Digest, OpenQuery] = {}
+    for match in complete_matches(tournament, prompts, judge):
+        for order, key in match.keys:
+            if key in tournament.verdicts:
+                asked = match.query(order)
+                again = asked._replace(query_key=repeat_key(asked.query_key))
+                queries[key] = OpenQuery(match, again, n_failed=0, is_repeat=True)
     seed = tournament.opening.generation_seed if tournament.opening else 0
-    return sorted(
-        answered.values(),
-        key=lambda repeat: (not tournament.was_asked(repeat.key), digest_of([seed, repeat.key])),
-    )
+
+    def place(repeat: OpenQuery) -> tuple[bool, Digest]:
+        request = repeat.asked.query_key
+        return not tournament.was_asked(request), digest_of([seed, request])
+
+    return sorted(_together(queries.values()), key=place)
 
 
 def open_repeats(
-    tournament: Tournament, repeats: Iterable[Repeat], rules: AskingRules
+    tournament: Tournament, repeats: Iterable[OpenQuery], rules: AskingRules
 ) -> tuple[OpenQuery, ...]:
     """Return the repeats to send: without a verdict, not in flight, worth another attempt."""
-    queries = (
-        OpenQuery(match, each.asked, n_failed=0, is_repeat=True)
-        for each in repeats
-        for match in each.matches
-    )
-    return _together(
-        tournament,
-        (
-            each._replace(n_failed=_n_failed(tournament, each.key))
-            for each in queries
-            if _is_open(tournament, each.key, rules.retries)
-        ),
-    )
+    found = (refreshed_query(tournament, each, rules) for each in repeats)
+    return tuple(each for each in found if isinstance(each, OpenQuery))
 
 
 def awaited_queries(
@@ -359,12 +310,7 @@ def awaited_queries(
 def _imagined_response(cell: PlannedResponse, *, longest: bool) -> ResponseGenerated:
     """Return a response to its entrant's limit or of one line, unlike the other entrants'."""
     n_tokens = cell.entrant.max_new_tokens if longest else 0
-    return ResponseGenerated(
-        response_key=cell.response_key,
-        entrant_id=cell.entrant.entrant_id,
-        prompt_id=cell.prompt.prompt_id,
-        seed=cell.seed,
-        sample=0,
+    return cell.made(
         text=cell.response_key.ljust(round(n_tokens * BYTES_PER_TOKEN)),
         finish_reason="length",
         n_prompt_tokens=0,
@@ -378,7 +324,7 @@ def _ties_unasked(
 ) -> bool:
     """Say whether identical responses tie without being asked, now or on record."""
     return match.is_identical and (
-        rules.skip_identical or match.key(judge.judge_id, DEFAULT_POLICY) in tournament.outcomes
+        rules.skip_identical or match.key(judge.judge_id) in tournament.outcomes
     )
 
 
@@ -443,7 +389,6 @@ def unreconciled(
     tournament: Tournament,
     prompts: Collection[PromptId],
     judge: JudgeSettings,
-    policy: str,
     *,
     skip_identical: bool,
 ) -> tuple[Match, ...]:
@@ -454,25 +399,12 @@ def unreconciled(
     verdicts = tournament.verdicts
     return tuple(
         match
-        for _, match in matches(tournament, prompts, judge)
-        if match is not None
-        and match.key(judge.judge_id, policy) not in tournament.outcomes
+        for match in complete_matches(tournament, prompts, judge)
+        if match.key(judge.judge_id) not in tournament.outcomes
         and (
             (match.is_identical and skip_identical)
             or (not match.pairing.slot and all(key in verdicts for _, key in match.keys))
         )
-    )
-
-
-def progress(
-    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> Progress:
-    """Count what is done, failed and missing."""
-    grouped = by_dimension(tournament, settle(tournament, prompts, judge))
-    return Progress(
-        responses=response_counts(tournament, prompts),
-        accounts=tuple((dimension, account_of(group)) for dimension, group in grouped.items()),
-        without_gold=without_gold(tournament, prompts),
     )
 
 

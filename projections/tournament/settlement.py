@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_arg
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Order, Outcome, Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
-from projections.redactions import OutcomeOnRecord, PairName, Responses
+from projections.redactions import PairName, Responses
 from projections.tournament.compared import (
     IDENTICAL,
     OPPOSITE,
@@ -22,8 +22,8 @@ from projections.tournament.compared import (
 from projections.tournament.matches import (
     Match,
     Pairing,
-    known_matches,
     match_of,
+    matches,
     response_status,
 )
 from projections.tournament.state import Tournament
@@ -219,13 +219,20 @@ def settle(
     return cast("tuple[Settlement, ...]", tournament.computed[name])
 
 
+def accounts_of(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Mapping[Dimension, Account]:
+    """Count by status what a judge settled on each dimension."""
+    groups = by_dimension(tournament, settle(tournament, prompts, judge))
+    return {dimension: account_of(group) for dimension, group in groups.items()}
+
+
 def _settlements(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rule: policies.Rule
 ) -> Iterator[Settlement]:
-    is_recorded = rule.is_recorded
-    for pairing, match in known_matches(tournament, prompts, judge):
-        if is_recorded:
-            yield _recorded(tournament, pairing, match, judge, rule.policy)
+    for pairing, match in matches(tournament, prompts, judge):
+        if rule == policies.RECORDED:
+            yield _recorded(tournament, pairing, match, judge)
         else:
             yield from _read_again(tournament, pairing, match, judge, rule)
 
@@ -239,52 +246,50 @@ def settle_verdicts(
     response, whose queries cannot be built, it is the outcome on record.
     """
     return tuple(
-        _recorded(tournament, pairing, match, judge, policies.DEFAULT_POLICY)
+        _recorded(tournament, pairing, match, judge)
         if match is None
         else next(_read_again(tournament, pairing, match, judge, policies.RECORDED))
-        for pairing, match in known_matches(tournament, prompts, judge)
+        for pairing, match in matches(tournament, prompts, judge)
     )
 
 
 def recorded_settlement(
-    tournament: Tournament,
-    pairing: Pairing,
-    judge: JudgeSettings,
-    policy: str = policies.DEFAULT_POLICY,
+    tournament: Tournament, pairing: Pairing, judge: JudgeSettings
 ) -> Settlement:
-    """Return a pairing with the outcome on record by a policy, or why there is none."""
-    match = match_of(tournament, pairing, judge)
-    return _recorded(tournament, pairing, match, judge, policy)
+    """Return a pairing with the outcome on record, or why there is none."""
+    return _recorded(tournament, pairing, match_of(tournament, pairing, judge), judge)
 
 
 def _recorded(
-    tournament: Tournament, pairing: Pairing, match: Match | None, judge: JudgeSettings, policy: str
+    tournament: Tournament, pairing: Pairing, match: Match | None, judge: JudgeSettings
 ) -> Settlement:
     if match is None:
-        return _without_texts(tournament, pairing, judge, policy)
+        return _without_texts(tournament, pairing, judge)
     if pairing.slot:
-        (settlement,) = _read_again(tournament, pairing, match, judge, policies.Rule(policy))
-        return settlement
-    outcome = tournament.outcomes.get(match.key(judge.judge_id, policy))
+        return next(_read_again(tournament, pairing, match, judge, policies.RECORDED))
+    outcome = tournament.outcomes.get(match.key(judge.judge_id))
     if outcome is not None and outcome != "inconsistent":
         return Settlement(pairing, match, outcome)
     said = _said(tournament, match.keys)
     return Settlement(pairing, match, outcome or _unjudged(tournament, match.keys), said=said)
 
 
-def _without_texts(
-    tournament: Tournament, pairing: Pairing, judge: JudgeSettings, policy: str
-) -> Settlement:
+def _without_texts(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> Settlement:
     """Return a pairing of which a response is missing or redacted."""
     status = _unanswered(tournament, pairing)
     if status != "redacted":
         return Settlement(pairing, None, status)
-    redacted = _Redacted(tournament, pairing, judge, policy)
-    known = redacted.outcome()
+    about = (
+        PairName(*pairing.names, judge.judge_id, policies.DEFAULT_POLICY),
+        Responses(pairing.a.response_key, pairing.b.response_key),
+        tournament.text_of,
+    )
+    redactions, rubric = tournament.redactions, pairing.rubric.digest
+    known = redactions.outcome(*about)
     is_identical = known is not None and known.key.forward == known.key.swapped
     if pairing.slot and not is_identical:
-        queries = [(order, redacted.query(order)) for order in pairing.orders]
-        said = _said(tournament, [(order, key) for order, key in queries if key is not None])
+        sent = ((order, redactions.query(*about, order, rubric)) for order in pairing.orders)
+        said = _said(tournament, [(order, key) for order, key in sent if key is not None])
         return Settlement(pairing, None, said[0] if said else status, said=said)
     if known is None:
         return Settlement(pairing, None, status)
@@ -346,7 +351,7 @@ def _read_again(
 
 def _is_tie_unasked(tournament: Tournament, match: Match, judge: JudgeSettings) -> bool:
     """Say whether identical responses were recorded as a tie."""
-    recorded = tournament.outcomes.get(match.key(judge.judge_id, policies.DEFAULT_POLICY))
+    recorded = tournament.outcomes.get(match.key(judge.judge_id))
     return match.is_identical and recorded == "tie"
 
 
@@ -361,7 +366,7 @@ def _of_pair(tournament: Tournament, match: Match, rule: policies.Rule) -> Statu
 
 
 def _of_order(tournament: Tournament, match: Match, order: Order, rule: policies.Rule) -> Status:
-    key = match.forward_key if order == "forward" else match.swapped_key
+    key = match.key_in(order)
     verdict = verdict_of(tournament, key, rule.parser)
     if verdict is None:
         return _unjudged(tournament, [(order, key)], rule.parser)
@@ -373,37 +378,6 @@ def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:
     if "failed" in statuses:
         return "no_response"
     return "redacted" if statuses == {"generated"} else "pending"
-
-
-class _Redacted(NamedTuple):
-    """A pairing with a redacted response: what is on record of it."""
-
-    tournament: Tournament
-    pairing: Pairing
-    judge: JudgeSettings
-    policy: str
-
-    def outcome(self) -> OutcomeOnRecord | None:
-        """Return its recorded outcome."""
-        return self.tournament.redactions.outcome(self._name, self._responses, self._text_of)
-
-    def query(self, order: Order) -> Digest | None:
-        """Return the key of the query that was sent about it in an order."""
-        rubric = self.pairing.rubric.digest
-        about = (self._name, order, rubric, self._responses, self._text_of)
-        return self.tournament.redactions.query(*about)
-
-    @property
-    def _name(self) -> PairName:
-        return PairName(*self.pairing.names, self.judge.judge_id, self.policy)
-
-    @property
-    def _responses(self) -> Responses:
-        return Responses(self.pairing.a.response_key, self.pairing.b.response_key)
-
-    def _text_of(self, response: Digest) -> str | None:
-        answer = self.tournament.responses.get(response)
-        return None if answer is None else answer.text
 
 
 def _unjudged(

@@ -7,28 +7,18 @@ asked on a part of the other's prompts. All pairs of a prompt are asked about, o
 what intervals are clustered by.
 """
 
-import json
-from collections.abc import Collection, Mapping
-from dataclasses import replace
-from functools import cache, lru_cache
-
-import msgspec
+from collections.abc import Collection
 
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId, drawn_by
 from projections.tournament.state import Tournament
 
 
-@cache
-def _recorded_shares(configuration: str) -> Mapping[JudgeId, float]:
-    jury = json.loads(configuration).get("jury", ())
-    return {juror["id"]: juror["share"] for juror in jury if juror.get("share") is not None}
-
-
 def share_of(tournament: Tournament, judge: JudgeSettings) -> float | None:
     """Return the share of the prompts that a judge is asked on; None: all of them."""
-    opening = tournament.opening
-    return _recorded_shares(opening.configuration).get(judge.judge_id) if opening else None
+    jury = tournament.configuration.get("jury", ())
+    shares = {juror["id"]: juror.get("share") for juror in jury}
+    return shares.get(judge.judge_id)
 
 
 def asked_prompts(
@@ -46,7 +36,6 @@ def asked_prompts(
     )
 
 
-@lru_cache(maxsize=4096)  # asked for again and again
 def _number(text: str, seed: int) -> float:
     """Draw a prompt's number, in [0, 1)."""
     return drawn_by(["share", seed, text]) / 2.0**64
@@ -60,14 +49,8 @@ def stronger_judges(tournament: Tournament, judge: JudgeSettings) -> tuple[Judge
 
 def without_shares(tournament: Tournament) -> Tournament:
     """Return a tournament where every judge is asked on all prompts, whatever the settings say."""
-    opening = tournament.opening
-    if opening is None or not _recorded_shares(opening.configuration):
-        return tournament
-    configured = json.loads(opening.configuration)
-    for juror in configured["jury"]:
-        juror["share"] = None
-    told = msgspec.structs.replace(opening, configuration=json.dumps(configured))
-    return replace(tournament, opening=told)
+    jury = tournament.configuration.get("jury", ())
+    return tournament.configured_as("jury", [juror | {"share": None} for juror in jury])
 
 
 def outside_share(tournament: Tournament, judge: JudgeSettings) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ worst: it has no reply, or the server did not say how many tokens its reply took
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache
 from typing import Final, NamedTuple
 
 from immutables import Map
@@ -112,7 +111,8 @@ class Spend:
 
 
 def _in_order(bills: Mapping[SpendKey, Bill]) -> Mapping[SpendKey, Bill]:
-    return dict(sorted(bills.items(), key=lambda bill: _place(bill[0])))
+    keys = sorted(bills, key=lambda key: (key.judge, key.dimension or "", key.day))
+    return {key: bills[key] for key in keys}
 
 
 def _uncounted(bill: Bill) -> Bill:
@@ -120,10 +120,6 @@ def _uncounted(bill: Bill) -> Bill:
     return replace(
         bill, n_replies=0, n_failed=0, n_unpriced=0, n_maybe_billed=0, n_maybe_unpriced=0
     )
-
-
-def _place(key: SpendKey) -> tuple[JudgeId, str, date]:
-    return key.judge, key.dimension or "", key.day
 
 
 def is_free(judge: JudgeSettings) -> bool:
@@ -186,14 +182,18 @@ class SpendDraft:
         )
 
     def _send(self, recorded_us: int, sent: QuerySubmitted) -> None:
-        self._dimensions[sent.query_key] = dimension = _subject(sent)
         request = sent.query_key
-        if isinstance(sent, JudgeQuerySubmitted) and sent.request:
-            request = self._requests[sent.query_key] = sent.request
+        if isinstance(sent, ScoreQuerySubmitted):
+            dimension = Dimension(sent.evaluation)
+        else:
+            dimension = sent.dimension
+            if sent.request:
+                request = self._requests[sent.query_key] = sent.request
             if request == self._newest.request:  # what comes now is another reply
                 self._newest = _NONE
+        self._dimensions[sent.query_key] = dimension
         if sent.batch_key is None and sent.worst_usd != 0.0:
-            key = SpendKey(sent.judge, dimension, _day(recorded_us))
+            key = SpendKey(sent.judge, dimension, moment(recorded_us).date())
             self._under_way[sent.query_key] = UnderWay(key, sent.worst_usd, request)
 
     def _answer(self, recorded_us: int, reply: ReplyRead | JudgeQueryFailed) -> None:
@@ -212,7 +212,7 @@ class SpendDraft:
 
     def _add(self, recorded_us: int, reply: ReplyRead | JudgeQueryFailed, bill: Bill) -> None:
         dimension = self._dimensions.get(reply.query_key)
-        key = SpendKey(reply.judge, dimension, _day(recorded_us))
+        key = SpendKey(reply.judge, dimension, moment(recorded_us).date())
         self._settled[key] = self._settled.get(key, Bill()) + bill
         day = key._replace(dimension=None)
         self._by_day[day] = self._by_day.get(day, Bill()) + self._part(bill)
@@ -254,22 +254,3 @@ def _bill_of(usage: Usage, price: Price | None, *, is_failed: bool, is_free: boo
 def _is_lost(reply: ReplyRead | JudgeQueryFailed) -> bool:
     """Say whether there is no reply, although one may have been billed."""
     return isinstance(reply, JudgeQueryFailed) and reply.fate == "perhaps billed"
-
-
-_US_A_DAY: Final = 86_400_000_000
-
-
-def _day(recorded_us: int) -> date:
-    return _date(recorded_us // _US_A_DAY)
-
-
-@cache
-def _date(n_days: int) -> date:
-    return moment(n_days * _US_A_DAY).date()
-
-
-def _subject(sent: QuerySubmitted) -> Dimension:
-    """Return the dimension that a query is about, or the evaluation."""
-    if isinstance(sent, ScoreQuerySubmitted):
-        return Dimension(sent.evaluation)
-    return sent.dimension

@@ -4,11 +4,13 @@ Responses and verdicts come from the whole ledger, since their keys identify the
 tournament reuses those of another in the same ledger. Everything else is from its own stream.
 """
 
+import json
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
+import msgspec
 from immutables import Map
 
 from ledger.events import judging
@@ -71,6 +73,19 @@ class Tournament:
     looks: tuple[judging.LookTaken, ...] = ()
     publications: tuple[RatingsPublished, ...] = ()
     redactions: Redactions = NONE_REDACTED
+
+    @cached_property
+    def configuration(self) -> Mapping[str, Any]:
+        """The settings of the newest opening, as recorded; empty before the first."""
+        return json.loads(self.opening.configuration) if self.opening else {}
+
+    def configured_as(self, section: str, settings: object) -> Self:
+        """Return an opened tournament as if a section of its settings were another."""
+        if self.opening is None:
+            return self
+        configuration = json.dumps({**self.configuration, section: settings})
+        opening = msgspec.structs.replace(self.opening, configuration=configuration)
+        return replace(self, opening=opening)
 
     @cached_property
     def own_batches(self) -> tuple[Batch, ...]:
@@ -149,6 +164,11 @@ class Tournament:
     def is_answered(self, query_key: Digest) -> bool:
         """Say whether a query has a verdict or a score, whichever tournament asked."""
         return query_key in self.verdicts or query_key in self.scores
+
+    def text_of(self, response_key: Digest) -> str | None:
+        """Return the text of a response; None: it has none on record."""
+        response = self.responses.get(response_key)
+        return None if response is None else response.text
 
     def is_to_entrant(self, batch: Batch) -> bool:
         """Say whether a batch asks an entrant of this tournament; else it asks a judge."""

@@ -6,10 +6,9 @@ pair, or found it futile, the pair is not planned on prompts of later waves. A l
 judge, the rubric and the two configurations that it saw: where one was changed since, all is open.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from itertools import chain
 from math import ceil, inf
 from typing import Final, Literal, NamedTuple
 
@@ -25,26 +24,19 @@ FEWEST_IN_A_WAVE: Final = 20  # prompts: on fewer, what chance did looks decided
 _MOST_WAVES: Final = 25
 
 
-@cache
-def recorded_looks(configuration: str) -> int | Literal["any"] | None:
-    """Return the number of looks of a recorded configuration; None: there are none."""
-    n_looks: int | Literal["any"] | None = json.loads(configuration).get("judging", {}).get("looks")
+def planned_looks(tournament: Tournament) -> int | Literal["any"] | None:
+    """Return the number of looks that the newest opening plans; None: there are none."""
+    n_looks: int | Literal["any"] | None
+    n_looks = tournament.configuration.get("judging", {}).get("looks")
     return n_looks
-
-
-def has_any_looks(tournament: Tournament) -> bool:
-    """Say whether the newest opening leaves the number of looks open."""
-    opening = tournament.opening
-    return opening is not None and recorded_looks(opening.configuration) == "any"
 
 
 def n_looks_of(tournament: Tournament) -> int | None:
     """Return how many looks the newest opening plans, for its bank; None: there are none."""
-    opening, bank = tournament.opening, tournament.bank
-    looks = recorded_looks(opening.configuration) if opening else None
-    if opening is None or looks is None:
+    looks = planned_looks(tournament)
+    if looks is None:
         return None
-    n_prompts = len(first_samples(bank, recorded_samples(opening.configuration)))
+    n_prompts = len(first_samples(tournament.bank, recorded_samples(tournament.configuration)))
     return min(_MOST_WAVES if looks == "any" else looks, max(1, n_prompts // FEWEST_IN_A_WAVE))
 
 
@@ -159,48 +151,32 @@ def prompts_so_far(tournament: Tournament, prompts: Collection[PromptId]) -> Col
     bank = [prompt.prompt_id for prompt in tournament.bank]
     if n_looks_of(tournament) is None or not frozenset(prompts).issuperset(bank):
         return prompts
-    later = frozenset(later_waves(tournament))
+    later = frozenset(chain.from_iterable(waves_to_come(tournament)[1:]))
     return tuple(prompt for prompt in bank if prompt not in later)
 
 
 def open_wave(tournament: Tournament) -> tuple[PromptId, ...]:
     """Return the prompts of the wave that was not looked at yet; none after the last look."""
-    return tuple(prompt for samples in _to_come(tournament).now for prompt in samples)
+    return next(iter(waves_to_come(tournament)), ())
 
 
-def later_waves(tournament: Tournament) -> tuple[PromptId, ...]:
-    """Return the prompts of all waves after the open one."""
-    return tuple(prompt for samples in _to_come(tournament).later for prompt in samples)
+def waves_to_come(tournament: Tournament) -> Sequence[tuple[PromptId, ...]]:
+    """Return the prompts of each wave that was not looked at yet, as looks are planned today.
 
-
-def waves_to_come(tournament: Tournament) -> Sequence[Collection[PromptId]]:
-    """Return the prompts of each wave that was not looked at yet, as looks are planned today."""
-    now, later = _to_come(tournament)
-    n_more = (n_looks_of(tournament) or 1) - len(looks_taken(tournament)) - 1
-    waves = [now]
-    while later:
-        n_next = ceil(len(later) / max(1, n_more))
-        waves, later, n_more = [*waves, later[:n_next]], later[n_next:], n_more - 1
-    return [{prompt for samples in wave for prompt in samples} for wave in waves if wave]
-
-
-class _ToCome(NamedTuple):
-    """The prompts that were not looked at yet, each with all its samples."""
-
-    now: Sequence[Sequence[PromptId]]
-    later: Sequence[Sequence[PromptId]]
-
-
-def _to_come(tournament: Tournament) -> _ToCome:
-    """Divide what is left among the looks to come, in equal parts."""
+    What is left is divided in equal parts; a prompt is in one wave with all its samples.
+    """
     n_looks, looks = n_looks_of(tournament), looks_taken(tournament)
     if n_looks is None:
-        return _ToCome((), ())
+        return ()
     looked_at_before = frozenset(prompt for look in looks for prompt in look.prompts)
     seen = {each.label for each in _asked(tournament) if each in looked_at_before}
     left = [samples for samples in judging_order(tournament) if samples[0] not in seen]
-    n_now = ceil(len(left) / max(1, n_looks - len(looks)))
-    return _ToCome(left[:n_now], left[n_now:])
+    n_more, waves = n_looks - len(looks), list[tuple[PromptId, ...]]()
+    while left:
+        n_next = ceil(len(left) / max(1, n_more))
+        waves.append(tuple(chain.from_iterable(left[:n_next])))
+        left, n_more = left[n_next:], n_more - 1
+    return waves
 
 
 def judging_order(tournament: Tournament) -> Sequence[Sequence[PromptId]]:
@@ -211,8 +187,8 @@ def judging_order(tournament: Tournament) -> Sequence[Sequence[PromptId]]:
     opening, bank = tournament.opening, tournament.bank
     if opening is None:
         return ()
-    firsts = first_samples(bank, recorded_samples(opening.configuration))
-    pilot = recorded_pilot(bank, opening.configuration)
+    firsts = first_samples(bank, recorded_samples(tournament.configuration))
+    pilot = recorded_pilot(bank, tournament.configuration)
     by_source: defaultdict[str, list[tuple[bool, Digest, int]]] = defaultdict(list)
     for place, prompt in enumerate(firsts):
         drawn = digest_of([opening.generation_seed, prompt.text])

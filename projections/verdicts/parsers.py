@@ -8,7 +8,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from math import isfinite
 from typing import Final, NamedTuple
 
@@ -150,9 +149,7 @@ def said_lines(reply: str) -> Sequence[str]:
 
 def _spoken(reply: str) -> str:
     """Return a reply without thoughts and without what says nothing."""
-    said = _without_thoughts(reply)
-    if "<" in said or "\\" in said or not said.isascii():  # few: to search takes longer
-        said = _SILENT.sub("", said)
+    said = _SILENT.sub("", _without_thoughts(reply))
     return "" if said.lstrip().startswith("<think>") else said  # a thought without an end
 
 
@@ -263,13 +260,8 @@ _BARE_LINE: Final = re.compile(
 
 def parse_bare_line(reply: str) -> Verdict | None:
     """Parse the verdict in the very last line, whatever stands before it."""
-    return _verdict_in(reply.rstrip().rpartition("\n")[2])
-
-
-@lru_cache(maxsize=64)  # nearly all replies end in the same few lines
-def _verdict_in(last_line: str) -> Verdict | None:
-    match = _BARE_LINE.fullmatch(last_line)
-    return None if match is None else _VERDICTS[match[1].upper()]
+    found = _BARE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
+    return None if found is None else _VERDICTS[found[1].upper()]
 
 
 def parse_bare_json(reply: str) -> Verdict | None:

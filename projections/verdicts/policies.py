@@ -72,9 +72,6 @@ DEFAULT_POLICY: Final = "swap-consistent"
 CONCATENATE: Final = "concatenate"
 ABSTAIN_ON_FLIP: Final = "abstain-on-flip"
 MAJORITY: Final = "majority"
-PROJECTED: Final = frozenset({CONCATENATE, ABSTAIN_ON_FLIP, MAJORITY})
-"""Policies that nothing is recorded by."""
-
 POLICY_NAMES: Final = (*POLICIES, CONCATENATE, ABSTAIN_ON_FLIP, MAJORITY)
 
 
@@ -83,11 +80,6 @@ class Rule(NamedTuple):
 
     policy: str = DEFAULT_POLICY
     parser: str | None = None  # full name; None: as each reply was read when it was recorded
-
-    @property
-    def is_recorded(self) -> bool:
-        """Say whether outcomes by this rule are in the ledger."""
-        return self.parser is None and self.policy not in PROJECTED
 
 
 RECORDED: Final = Rule()

@@ -222,7 +222,7 @@ def wording_of(
         judge_digest=judge.digest,
         dimension=rubric.dimension,
         system=system,
-        system_digest=_digest(system),
+        system_digest=digest_of_bytes(system.encode()),
         question=prompt.text,
         gold_answer=gold,
         stretches=(*stretches, f"{behavior}\n\n<<< response A "),
@@ -279,11 +279,6 @@ def system_text_together(instructions: Instructions, rubrics: tuple[Rubric, ...]
 @lru_cache(maxsize=1024)  # the same on every dimension
 def _fence(question: str, shown_a: str, shown_b: str) -> str:
     return digest_of_bytes(f"{question}\0{shown_a}\0{shown_b}".encode())[:16]
-
-
-@cache
-def _digest(system: str) -> Digest:
-    return digest_of_bytes(system.encode())
 
 
 def queries_digest(keys: Iterable[Digest]) -> Digest:

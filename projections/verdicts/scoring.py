@@ -59,8 +59,9 @@ def score_query(judge: JudgeSettings, rubric: Rubric, item: PromptItem, answer: 
         raise ValueError(f"rubric {rubric.dimension!r} gives no score")
     system = _system_text(rubric, rubric.scale, judge.protocol)
     gold = item.expected if rubric.needs_gold else None
-    user = _user_text(item.prompt, gold, answer, _demand(rubric.scale, judge.protocol))
-    key = query_key(judge.digest, _digest(system), user)
+    demand = _DEMAND.format(end=_ENDS[judge.protocol].format(said=_said(rubric.scale)))
+    user = _user_text(item.prompt, gold, answer, demand)
+    key = query_key(judge.digest, digest_of_bytes(system.encode()), user)
     return ScoreQuery(key, system, user, answer, gold, rubric.scale)
 
 
@@ -82,10 +83,6 @@ def _said(scale: ScoreScale) -> str:
     return f"a number from {lowest:g} to {highest:g}"
 
 
-def _demand(scale: ScoreScale, protocol: str) -> str:
-    return _DEMAND.format(end=_ENDS[protocol].format(said=_said(scale)))
-
-
 def _user_text(question: str, gold: str | None, answer: str, demand: str) -> str:
     """Return the texts between fences whose token no text can know, and what is wanted."""
     texts = {"question": question, "reference answer": gold, "answer": answer}
@@ -96,11 +93,6 @@ def _user_text(question: str, gold: str | None, answer: str, demand: str) -> str
         if text is not None
     )
     return "\n\n".join(fenced) + demand
-
-
-@cache
-def _digest(system: str) -> Digest:
-    return digest_of_bytes(system.encode())
 
 
 _SCORE: Final = r"(PASS|FAIL|\d+(?:\.\d+)?)(?:\ ?/\ ?(\d+))?"

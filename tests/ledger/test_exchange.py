@@ -25,7 +25,6 @@ from ledger.identity import StreamId
 from ledger.recorded import StoredEvent
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, key, verdicts
-from tests.support.faults.hostile import unprivileged
 from tests.support.strategies.events import histories
 
 OTHER = StreamId("other")
@@ -301,17 +300,6 @@ def test_a_backup_is_taken_while_another_writes(path: Path, to: Path) -> None:
         assert copied == everything[: len(copied)]
 
 
-def test_a_backup_on_a_read_only_shelf_can_be_read(public_folder: Path, filed: Path) -> None:
-    """Archives are read-only; that must not make them unreadable."""
-    to = public_folder / "run.ledger"
-    with Ledger.read_only(filed) as ledger:
-        back_up(ledger, to)
-    public_folder.chmod(0o555)
-
-    with unprivileged():
-        assert len(rows_of(to)) == N_FILED
-
-
 def test_a_backup_that_is_put_back_goes_on_as_the_ledger_did(filed: Path, to: Path) -> None:
     """With a rollback journal an acknowledged event may be lost with the power."""
     with Ledger.read_only(filed) as ledger:
@@ -360,20 +348,6 @@ def test_a_place_that_holds_no_file_takes_no_backup(filed: Path, to: Path, name:
         back_up(ledger, to.with_name(name.partition("/")[0]) / "run.ledger")
 
     assert [each.name for each in to.parent.iterdir()] == ["file"]
-
-
-def test_a_folder_without_permission_takes_no_backup(public_folder: Path, filed: Path) -> None:
-    """The user learns it now, not when the backup is needed."""
-    public_folder.chmod(0o555)
-
-    with (
-        Ledger.read_only(filed) as ledger,
-        unprivileged(),
-        pytest.raises(CannotWrite, match="its folder exists and can be written"),
-    ):
-        back_up(ledger, public_folder / "run.ledger")
-
-    assert list(public_folder.iterdir()) == []
 
 
 def test_what_a_killed_backup_left_is_told_of(filed: Path, to: Path) -> None:

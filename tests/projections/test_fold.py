@@ -1,7 +1,6 @@
 """The laws of folding, kept by the projections."""
 
 from dataclasses import replace
-from itertools import accumulate
 from typing import Any
 
 from hypothesis import given
@@ -15,7 +14,7 @@ from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_BATTLES, IMPORTED_RATINGS
 from projections.evaluations.samples import asked_evaluations_of
 from projections.fold import Projection, both, fold
-from projections.tournament.folding import advance, evolve, tournament_of
+from projections.tournament.folding import advance, tournament_of
 from projections.tournament.spend import spend_of
 from tests.support.builders.events import NOON, STREAM, opened, recorded
 from tests.support.strategies.events import histories as any_histories
@@ -76,7 +75,9 @@ def test_two_states_of_one_reading_are_those_of_two(history: list[Event]) -> Non
 def test_an_earlier_state_is_left_as_it_was(history: list[Event]) -> None:
     """A draft changes in place what it was given; nobody else may see that."""
     events = recorded(history)
-    states = [*accumulate(events, evolve, initial=TOURNAMENT.initial)]
+    states = [TOURNAMENT.initial]
+    for event in events:
+        states.append(advance(states[-1], (event,)))
 
     advance(states[0], events)
 

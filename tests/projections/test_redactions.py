@@ -130,7 +130,7 @@ def test_nothing_is_generated_or_asked_again(name: str) -> None:
 
         assert missing_responses(state, prompts) == ()
         assert {each.asked.query_key for each in asked_again} <= still_open
-        assert unreconciled(state, prompts, judge, DEFAULT_POLICY, skip_identical=True) == ()
+        assert unreconciled(state, prompts, judge, skip_identical=True) == ()
 
 
 def test_a_redacted_response_is_shown_to_nobody() -> None:

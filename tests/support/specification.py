@@ -8,7 +8,7 @@ from commands.decisions.commands import Command
 from commands.decisions.decide import decide
 from ledger.events.registry import Event
 from ledger.recorded import Recorded, microseconds
-from projections.tournament.folding import evolve
+from projections.tournament.folding import advance
 from projections.tournament.state import Tournament
 from tests.support.builders.events import NOON, STREAM, key
 
@@ -20,11 +20,11 @@ def given(*events: Event) -> "Given":
 
 def after(*events: Event) -> Tournament:
     """Fold events, each placed as the next of ledger and stream."""
-    state = Tournament(STREAM)
-    for place, event in enumerate(events, start=1):
-        link = bytes.fromhex(key(f"link {place}"))
-        state = evolve(state, Recorded(place, STREAM, place, microseconds(NOON), link, event))
-    return state
+    recorded = (
+        Recorded(n, STREAM, n, microseconds(NOON), bytes.fromhex(key(f"link {n}")), event)
+        for n, event in enumerate(events, start=1)
+    )
+    return advance(Tournament(STREAM), recorded)
 
 
 @dataclass(frozen=True)

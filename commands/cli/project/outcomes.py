@@ -1,7 +1,6 @@
 """`tourney project winrates`, `matches`, `responses` and `spend`."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Annotated, Final
 
@@ -29,7 +28,7 @@ from commands.spending.offer import dollars, no_price
 from ledger.events.imports import RatingsImported
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
-from ledger.identity import Digest, Json
+from ledger.identity import Digest, Dimension, Json
 from projections.intervals import NO_INTERVAL
 from projections.ratings.standings import win_rates
 from projections.results.columns import Column
@@ -41,14 +40,14 @@ from projections.results.outcomes import (
     ResponseRow,
 )
 from projections.results.ratings import WinRateRow
-from projections.tournament.compared import Counted, OutcomeKind, kind_of
-from projections.tournament.remaining import Progress, progress
+from projections.tournament.compared import Account, Counted, OutcomeKind, kind_of
+from projections.tournament.remaining import response_counts, without_gold
 from projections.tournament.requests import Bill, endpoint_spend
 from projections.tournament.settlement import Compared, account_of
 from projections.tournament.spend import SpendKey, spend_of
 from projections.tournament.state import Tournament
 from projections.tournament.waves import not_asked
-from projections.verdicts.policies import MAJORITY, RECORDED
+from projections.verdicts.policies import MAJORITY
 
 
 @selecting(*BATTLES, *WRITTEN)
@@ -345,35 +344,39 @@ def show_progress(ctx: typer.Context) -> None:
 def _progress(source: JudgedTournament) -> Table:
     if source.rule.policy == MAJORITY:
         raise ConfigurationError(["progress is counted for one judge: choose it with --judge"])
-    prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
-    found = progress(source.state, prompts, source.judge)
-    if source.rule != RECORDED:
-        accounts = ((name, account_of(group)) for name, group in source.settlements.items())
-        found = replace(found, accounts=tuple(accounts))
-    return progress_table(found, source.judge, not_asked(source.state, source.judge))
+    accounts = {name: account_of(group) for name, group in source.settlements.items()}
+    not_planned = not_asked(source.state, source.judge)
+    return progress_table(source.state, source.judge, accounts, not_planned)
 
 
-def progress_table(found: Progress, judge: JudgeSettings, not_planned: Iterable[str] = ()) -> Table:
+def progress_table(
+    state: Tournament,
+    judge: JudgeSettings,
+    accounts: Mapping[Dimension, Account],
+    not_planned: Iterable[str] = (),
+) -> Table:
     """Return a row for each entrant: responses done, failed and missing."""
+    bank = frozenset(prompt.prompt_id for prompt in state.bank)
+    lacking = without_gold(state, bank)
     return table_of(
         ProgressRow,
         (
             ProgressRow(
                 row.entrant_id, generated=row.generated, failed=row.failed, owed=row.missing
             )
-            for row in found.responses
+            for row in response_counts(state, bank)
         ),
         "tourney/progress@1",
         f"Progress, judge {judge.judge_id}",
         notes=(
-            *(f"{name}: {each.sentence()}" for name, each in found.accounts),
+            *(f"{name}: {each.sentence()}" for name, each in accounts.items()),
             *not_planned,
-            *gold_notes(found.without_gold),
+            *gold_notes(lacking),
         ),
         facts={
             "judge": judge.judge_id,
-            "accounts": {name: each.fields() for name, each in found.accounts},
-            "left_out": {each.dimension: each.n_prompts for each in found.without_gold},
+            "accounts": {name: each.fields() for name, each in accounts.items()},
+            "left_out": {each.dimension: each.n_prompts for each in lacking},
         },
     )
 

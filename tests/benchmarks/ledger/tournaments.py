@@ -142,12 +142,7 @@ def _prompt(rng: random.Random, prompt_id: str) -> Prompt:
 
 def _answer(rng: random.Random, cell: PlannedResponse) -> ResponseGenerated:
     text = _prose(rng, rng.randrange(4, 13))
-    return ResponseGenerated(
-        response_key=cell.response_key,
-        entrant_id=cell.entrant.entrant_id,
-        prompt_id=cell.prompt.prompt_id,
-        seed=cell.seed,
-        sample=0,
+    return cell.made(
         text=text,
         finish_reason="stop",
         n_prompt_tokens=len(cell.prompt.text) // 4,
@@ -167,7 +162,7 @@ def _judged(rng: random.Random, match: Match) -> Iterator[Event]:
     ]
     yield from replies
     if all(isinstance(each, VerdictReceived) for each in replies):
-        key_ = match.key(_JUDGE.judge_id, DEFAULT_POLICY)
+        key_ = match.key(_JUDGE.judge_id)
         yield PairReconciled(outcome=swap_consistent(*said), **key_._asdict())
 
 

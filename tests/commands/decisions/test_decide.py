@@ -30,13 +30,13 @@ from ledger.events.judging import (
 )
 from ledger.events.money import Usage
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
+from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest
 from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import AskingRules, open_queries
-from projections.verdicts.parsers import PARSER
-from projections.verdicts.policies import DEFAULT_POLICY
+from projections.verdicts.parsers import PARSER, PARSER_OF
 from tests.support.builders.batches import DEAR, USED
 from tests.support.builders.commands import (
     JUDGE,
@@ -66,7 +66,7 @@ ANSWERED = (*OPENED, *responses(after(*OPENED)))
 QUERY, SWAPPED = open_queries(after(*ANSWERED), [P1], JUDGE, AskingRules(retries=1))
 KEY = QUERY.asked.query_key
 SUBMITTED = (*ANSWERED, submitted(QUERY))
-MATCH_KEY = QUERY.match.key(JUDGE.judge_id, DEFAULT_POLICY)
+MATCH_KEY = QUERY.match.key(JUDGE.judge_id)
 
 SAME = (
     *OPENED,
@@ -74,7 +74,7 @@ SAME = (
 )
 (TWINS_QUERY,) = open_queries(after(*SAME), [P1], JUDGE, AskingRules(retries=0))
 TWINS = TWINS_QUERY.match
-TWINS_KEY = TWINS.key(JUDGE.judge_id, DEFAULT_POLICY)
+TWINS_KEY = TWINS.key(JUDGE.judge_id)
 
 Unanswered: TypeAlias = Literal["errored", "rejected", "expired", "canceled"]
 
@@ -90,12 +90,7 @@ RATINGS = RatingsPublished(
 
 def generated(result: GeneratedText = TEXT) -> ResponseGenerated:
     """Return the event that keeps a text."""
-    return ResponseGenerated(
-        response_key=CELL.response_key,
-        entrant_id=CELL.entrant.entrant_id,
-        prompt_id=CELL.prompt.prompt_id,
-        seed=CELL.seed,
-        sample=0,
+    return CELL.made(
         text=result.text,
         finish_reason=result.finish_reason,
         n_prompt_tokens=result.n_prompt_tokens,
@@ -295,22 +290,31 @@ def test_a_reply_that_ends_in_a_verdict_is_a_verdict(said: Verdict) -> None:
     )
 
 
+BY_SCHEMA = judge(parameters=(("protocol", "schema"),))
+
+
 @pytest.mark.parametrize(
-    ("text", "stop_reason", "reason"),
+    ("by", "text", "stop_reason", "reason"),
     [
-        ("I cannot help with that.\nVERDICT: A", "refusal", "refused"),
-        ("The responses may end in\nVERDICT: B", "max_tokens", "truncated"),
-        ("Both are fine.", "end_turn", "unreadable"),
-        (" \n", "end_turn", "empty"),
+        (JUDGE, "I cannot help with that.\nVERDICT: A", "refusal", "refused"),
+        (JUDGE, "The responses may end in\nVERDICT: B", "max_tokens", "truncated"),
+        (JUDGE, "Both are fine.", "end_turn", "unreadable"),
+        (JUDGE, " \n", "end_turn", "empty"),
+        (BY_SCHEMA, '{"reasoning":"","verdict":"A"}', "max_tokens", "truncated"),
+        (BY_SCHEMA, "VERDICT: A", "end_turn", "unreadable"),
     ],
 )
 def test_a_reply_without_a_verdict_is_a_failure_with_a_reason(
-    text: str, stop_reason: str, reason: str
+    by: JudgeSettings, text: str, stop_reason: str, reason: str
 ) -> None:
-    """Counted as a tie it would pull ratings together; a cut reply may only look like one."""
-    event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason)
+    """Counted as a tie it would pull ratings together; a cut reply may only look like one.
 
-    given(*SUBMITTED).when(ReceiveAnswer(JUDGE, reply(KEY, text, stop_reason))).then(event)
+    The parser is named with the reply, so that an audit reads it by the same rule.
+    """
+    parser = PARSER_OF[by.protocol]
+    event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason, parser=parser)
+
+    given(*SUBMITTED).when(ReceiveAnswer(by, reply(KEY, text, stop_reason))).then(event)
 
 
 @pytest.mark.parametrize("reason", ["errored", "rejected", "expired", "canceled"])
@@ -366,29 +370,11 @@ def test_a_price_without_usage_is_not_kept() -> None:
     given(*SUBMITTED).when(ReceiveAnswer(JUDGE, reply(KEY), DEAR)).then(read_now(KEY))
 
 
-@pytest.mark.parametrize(
-    ("text", "stop_reason", "reason"),
-    [
-        ('{"reasoning":"","verdict":"A"}', "max_tokens", "truncated"),
-        ("VERDICT: A", "end_turn", "unreadable"),
-    ],
-)
-def test_a_reply_that_was_asked_for_as_json_is_read_as_json(
-    text: str, stop_reason: str, reason: str
-) -> None:
-    """The parser is named with the reply, so that an audit reads it by the same rule."""
-    by_schema = judge(parameters=(("protocol", "schema"),))
-    event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason, parser="json-verdict@2")
-
-    given(*SUBMITTED).when(ReceiveAnswer(by_schema, reply(KEY, text, stop_reason))).then(event)
-
-
 def test_a_verdict_that_was_asked_for_as_json_is_read_as_json() -> None:
     """The other way to ask, with the same verdicts."""
-    by_schema = judge(parameters=(("protocol", "schema"),))
     text = '{"reasoning":"Both err.","verdict":"TIE"}'
 
-    given(*SUBMITTED).when(ReceiveAnswer(by_schema, reply(KEY, text))).then(
+    given(*SUBMITTED).when(ReceiveAnswer(BY_SCHEMA, reply(KEY, text))).then(
         structs.replace(verdict(KEY, "TIE"), reply=text, parser="json-verdict@2")
     )
 
@@ -400,30 +386,19 @@ def test_a_reply_to_a_query_never_submitted_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("forward", "swapped", "outcome"),
-    [
-        ("A", "B", "a"),
-        ("B", "A", "b"),
-        ("TIE", "TIE", "tie"),
-        ("A", "A", "inconsistent"),
-        ("TIE", "B", "inconsistent"),
-    ],
-)
-def test_both_orders_decide_a_match_together(
-    forward: Verdict, swapped: Verdict, outcome: Outcome
-) -> None:
+@pytest.mark.parametrize(("swapped", "outcome"), [("B", "a"), ("A", "inconsistent")])
+def test_both_orders_decide_a_match_together(swapped: Verdict, outcome: Outcome) -> None:
     """A judge that goes by the slot contradicts itself, and that must not count for anybody."""
-    both = (verdict(KEY, forward), verdict(SWAPPED.asked.query_key, swapped))
+    both = (verdict(KEY, "A"), verdict(SWAPPED.asked.query_key, swapped))
 
-    given(*ANSWERED, *both).when(ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)).then(
+    given(*ANSWERED, *both).when(ReconcilePair(JUDGE.judge_id, QUERY.match)).then(
         reconciled(outcome)
     )
 
 
 def test_a_match_with_one_verdict_cannot_be_reconciled() -> None:
     """A missing verdict has no default."""
-    command = ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)
+    command = ReconcilePair(JUDGE.judge_id, QUERY.match)
 
     given(*ANSWERED, verdict(KEY)).when(command).then_raises(KeyError, SWAPPED.asked.query_key)
 
@@ -432,7 +407,7 @@ def test_identical_responses_tie_without_a_verdict() -> None:
     """Both orders put one question, to which there is no other answer; it is marked so."""
     tie = PairReconciled(outcome="tie", basis="identical", **TWINS_KEY._asdict())
 
-    given(*SAME).when(ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, TWINS)).then(tie)
+    given(*SAME).when(ReconcilePair(JUDGE.judge_id, TWINS)).then(tie)
 
 
 def test_identical_responses_that_were_judged_are_reconciled_by_the_verdict() -> None:
@@ -440,16 +415,7 @@ def test_identical_responses_that_were_judged_are_reconciled_by_the_verdict() ->
     said = verdict(TWINS.forward.query_key, "A")
     inconsistent = PairReconciled(outcome="inconsistent", **TWINS_KEY._asdict())
 
-    given(*SAME, said).when(ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, TWINS)).then(inconsistent)
-
-
-def test_a_policy_that_nobody_defined_is_refused() -> None:
-    """Reconciling by a default instead would record a claim that nobody made."""
-    both = (verdict(KEY), verdict(SWAPPED.asked.query_key))
-
-    given(*ANSWERED, *both).when(
-        ReconcilePair(JUDGE.judge_id, "coin-toss", QUERY.match)
-    ).then_raises(KeyError, "coin-toss")
+    given(*SAME, said).when(ReconcilePair(JUDGE.judge_id, TWINS)).then(inconsistent)
 
 
 def test_ratings_are_claimed_with_their_artifacts() -> None:
@@ -465,7 +431,7 @@ def test_ratings_are_claimed_with_their_artifacts() -> None:
             (*SUBMITTED, failed(KEY, reason="errored", reply="")),
             ReceiveAnswer(JUDGE, NoReply(KEY, "errored", "overloaded_error")),
         ),
-        ((*ANSWERED, reconciled("a")), ReconcilePair(JUDGE.judge_id, DEFAULT_POLICY, QUERY.match)),
+        ((*ANSWERED, reconciled("a")), ReconcilePair(JUDGE.judge_id, QUERY.match)),
         ((*OPENED, RATINGS), PublishRatings(RATINGS)),
     ],
     ids=lambda value: type(value).__name__,

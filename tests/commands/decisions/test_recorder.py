@@ -15,7 +15,6 @@ from commands.ports import GenerationTask
 from ledger.errors import StaleVersion
 from ledger.events.registry import Event
 from ledger.identity import Dimension, EntrantId, StreamId
-from ledger.reader import LedgerReader
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
@@ -51,16 +50,6 @@ def test_the_state_in_hand_is_what_the_ledger_folds_to(ledger: Ledger, recorder:
     record_answers(recorder)
 
     assert recorder.state == fold(tournament_of(STREAM), ledger.read())
-
-
-def test_recording_what_is_there_appends_nothing(ledger: Ledger, recorder: Recorder) -> None:
-    """A run that changes nothing leaves the file as it was, byte for byte."""
-    n_first = recorder.record(open_tournament())
-
-    n_again = recorder.record(open_tournament())
-
-    assert (n_first, n_again) == (len(opened()), 0)
-    assert ledger.head.position == n_first
 
 
 def test_several_commands_are_one_transaction(ledger: Ledger, recorder: Recorder) -> None:
@@ -107,19 +96,6 @@ def test_what_another_tournament_appended_is_known_too(ledger: Ledger, recorder:
     record_answers(Recorder(ledger, StreamId("other")))
 
     recorder.record(open_tournament(opened(judges=[])))
-
-    assert len(recorder.state.responses) == 2
-    assert recorder.state == fold(tournament_of(STREAM), ledger.read())
-
-
-def test_what_a_recorder_appended_itself_is_not_read_back(
-    ledger: Ledger, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Thousands of answers would be decoded for nothing."""
-    recorder.record(open_tournament())
-    with monkeypatch.context() as blind:
-        blind.delattr(LedgerReader, "head")
-        recorder.record(*responses_of(recorder))
 
     assert len(recorder.state.responses) == 2
     assert recorder.state == fold(tournament_of(STREAM), ledger.read())
@@ -188,7 +164,8 @@ def test_what_a_run_would_ask_of_a_pair_is_what_a_plan_says(
     """A second run beside a batch must not be told that there is something to pay."""
     rules = AskingRules(retries, skip_identical=True)
 
-    rows = count_missing_verdicts(after(*events), [P1, P2], JUDGE, rules)
+    queries = open_queries(after(*events), [P1, P2], JUDGE, rules)
+    rows = count_missing_verdicts(after(*events), [P1, P2], JUDGE, queries)
 
     assert rows == (MissingVerdicts(FACTUALITY, 1, n_queries, n_waiting),)
 
@@ -199,7 +176,8 @@ def test_each_dimension_is_planned_apart() -> None:
     opening = opened(prompts=[prompt("p2", gold=None)], rubrics=rubrics)
     state = after(*opening, *responses(after(*opening)))
 
-    rows = count_missing_verdicts(state, [P2], JUDGE, AskingRules(retries=1))
+    queries = open_queries(state, [P2], JUDGE, AskingRules(retries=1))
+    rows = count_missing_verdicts(state, [P2], JUDGE, queries)
 
     assert rows == (
         MissingVerdicts(FACTUALITY, n_pairs=0, n_queries=0, n_waiting=0),

@@ -120,22 +120,6 @@ def test_one_query_that_is_too_large_for_a_batch_ends_the_command(
     assert port.asked == []
 
 
-def test_nobody_waits_under_no_wait_and_the_next_command_receives(
-    recorder: Recorder, ledger: Ledger, clock: Clock
-) -> None:
-    """A laptop may sleep while the provider works."""
-    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-
-    with pytest.raises(WorkInFlight, match="4 requests in 1 batch"):
-        judged(recorder, port, batching(clock, waits=False))
-    port.end()
-    done = judged(again(recorder, ledger), port, batching(clock))
-
-    assert (done.n_open, done.n_reconciled) == (0, 2)
-    assert len(port.asked) == N_QUERIES
-    assert clock.slept_s == []
-
-
 def test_a_refused_batch_is_dropped_and_said(
     recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
 ) -> None:
@@ -223,18 +207,6 @@ def test_what_the_provider_itself_refuses_is_not_looked_for(
         judged(recorder, port, batching(clock, waits=False))
 
     assert statuses(recorder) == ["not created"]
-
-
-def test_a_spend_limit_stops_at_once(
-    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
-) -> None:
-    """Asking again and again would not raise it."""
-    port.fail_next(SpendLimitReached("monthly limit"), accepts=False)
-
-    with pytest.raises(SpendLimitReached):
-        judged(recorder, port, batching(clock, most_queries=1))
-
-    assert (port.asked, clock.slept_s) == ([], [])
 
 
 def test_the_cap_is_never_exceeded_and_what_fits_is_done(recorder: Recorder, clock: Clock) -> None:

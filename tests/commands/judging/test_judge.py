@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from commands.decisions.commands import SubmitQuery
 from commands.decisions.recorder import Recorder
 from commands.errors import NothingReadable
-from commands.judging.judge import JudgeTask, JudgingSummary, begun_again, judge_open
+from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
 from commands.ports import Answer, LocalJudge, NoReply, no_progress
 from commands.spending.budget import BudgetReached
 from ledger.errors import TourneyError
@@ -20,7 +19,6 @@ from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules, repeats_of
 from projections.tournament.settlement import settle
 from projections.verdicts.queries import JudgeQuery, PairQuery
-from tests.support.builders.batches import USED
 from tests.support.builders.batching import MERGED
 from tests.support.builders.commands import (
     JUDGE,
@@ -39,7 +37,7 @@ from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedJudge
 
 ALL_DONE = JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
-CAPPED = JudgeTask(JUDGE, [P1, P2], AskingRules(1), lambda _: FlatRate(1.0), max_usd=2.5)
+CAPPED = JudgeTask(JUDGE, [P1, P2], AskingRules(1), FlatRate(1.0), max_usd=2.5)
 """A task of which the cap allows two queries at first."""
 
 
@@ -98,37 +96,6 @@ def test_both_orders_of_every_pair_are_asked_and_reconciled_once(
     assert ledger.head.position == position
 
 
-def test_what_a_process_that_died_had_sent_is_asked_again_by_the_next(recorder: Recorder) -> None:
-    """It counts as perhaps billed; within a command that would not be sent a second time."""
-    task = JudgeTask(JUDGE, [P1, P2], AskingRules(1))
-    queries = task.open_in(recorder.state)
-    recorder.record(*(SubmitQuery(JUDGE.judge_id, each, 1.0) for each in queries))
-
-    again = begun_again(recorder, task)
-    summaries = [done(recorder, each, preferring_tuned()) for each in (task, again)]
-
-    assert [each.n_verdicts for each in summaries] == [0, len(queries)]
-    assert (len(recorder.state.under_way), recorder.state.lost_usd) == (0, len(queries))
-
-
-def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger, recorder: Recorder) -> None:
-    """A reply is on the disk before the next one is waited for."""
-
-    def two_then_dark(query: JudgeQuery) -> str:
-        if counting(ledger)("VerdictReceived") == 2:
-            raise PowerCut
-        return prefer_tuned(query)
-
-    port = preferring_tuned()
-    with pytest.raises(PowerCut):
-        judged(recorder, ScriptedJudge(two_then_dark))
-
-    rest = judged(Recorder(ledger, STREAM), port)
-
-    assert rest == JudgingSummary(n_open=2, n_verdicts=2, n_failed=0, n_reconciled=2)
-    assert (len(port.asked), counting(ledger)("JudgeQuerySubmitted")) == (2, 4)
-
-
 def repeated(recorder: Recorder, n: int) -> JudgeTask:
     """Return the task of asking so many queries again."""
     sample = repeats_of(recorder.state, [P1, P2], JUDGE)[:n]
@@ -182,7 +149,7 @@ def test_repeats_that_were_cut_off_are_paid_once(ledger: Ledger, recorder: Recor
 def test_a_cap_holds_for_repeats(recorder: Recorder) -> None:
     """They cost what queries cost."""
     judged(recorder, preferring_tuned())
-    task = replace(repeated(recorder, 4), pricing_of=lambda _: FlatRate(1.0), max_usd=0.5)
+    task = replace(repeated(recorder, 4), pricing=FlatRate(1.0), max_usd=0.5)
 
     with pytest.raises(BudgetReached):
         done(recorder, task, preferring_tuned())
@@ -305,7 +272,7 @@ def test_more_tokens_than_there_can_be_are_not_believed(ledger: Ledger, recorder
     told: list[str] = []
     absurd = Usage(n_input=10**15, n_output=1)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=absurd))
-    task = JudgeTask(JUDGE, [P1, P2], AskingRules(0), lambda _: FlatRate(1.0))
+    task = JudgeTask(JUDGE, [P1, P2], AskingRules(0), FlatRate(1.0))
 
     judge_open(recorder, task, lambda *_: port, on_progress=no_progress, tell=told.append)
 
@@ -313,18 +280,6 @@ def test_more_tokens_than_there_can_be_are_not_believed(ledger: Ledger, recorder
     assert (recorder.state.spent_usd, recorder.state.lost_usd) == (0.0, 4.0)
     (line,) = told
     assert line.startswith(f"judge 'reference' reports {10**15} tokens in and 1 out, but ")
-
-
-def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -> None:
-    """Each reply costs a dollar here: two fit into a cap of two and a half."""
-    port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=USED))
-
-    for _ in range(2):
-        with pytest.raises(BudgetReached, match=r"^the cap is \$2\.50: \$2\.0000 is spent"):
-            done(recorder, CAPPED, port)
-
-    assert len(port.asked) == counting(ledger)("VerdictReceived") == 2
-    assert recorder.state.spent_usd == pytest.approx(2.0)
 
 
 @MERGED
@@ -354,7 +309,7 @@ def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
     few = Usage(n_input=1, n_output=0)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=few))
 
-    assert done(recorder, replace(CAPPED, pricing_of=lambda _: price), port) == ALL_DONE
+    assert done(recorder, replace(CAPPED, pricing=price), port) == ALL_DONE
     assert [query.query_key for query in port.asked] == questions[1:]
 
 

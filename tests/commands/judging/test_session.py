@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.errors import ConfigurationError, NoCredentials, Refused, WorkInFlight
+from commands.errors import ConfigurationError, Refused, WorkInFlight
 from commands.judging.batches import attending_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.session import (
@@ -282,25 +282,6 @@ def test_batches_are_sent_after_one_question(
     assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     (question,) = terminal.asked
     assert question.startswith("Submit 4 requests to claude-opus-5-5 for about $")
-
-
-@pytest.mark.parametrize(("key", "error"), [(None, NoCredentials), ("secret", Refused)])
-def test_without_a_key_or_consent_nothing_is_sent(
-    recorder: Recorder,
-    batches: ScriptedBatchJudge,
-    set_key: Callable[[str | None], None],
-    key: str | None,
-    error: type[Exception],
-) -> None:
-    """Nor planned: the ledger stays as it was."""
-    set_key(key)
-    terminal = Terminal(answer=False)
-    chosen, before = plan(recorder, terminal, chosen=settings(judge=PAID)), recorder.state.version
-
-    with pytest.raises(error):
-        judge_with_consent(recorder, chosen, ScriptedBackends(batches=batches), terminal.console)
-
-    assert (batches.asked, recorder.state.version) == ([], before)
 
 
 INTERRUPTED = [

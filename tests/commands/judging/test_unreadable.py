@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from msgspec.structs import replace
 
 from commands.judging.unreadable import gold_notes, nothing_judged, tell_unreadable
@@ -84,18 +85,33 @@ def test_of_a_long_reply_the_end_is_shown() -> None:
     assert "one reply ends with ' reason reason" in what
 
 
-def test_the_parser_that_reads_most_is_named() -> None:
+@pytest.mark.parametrize(
+    ("texts", "remedy"),
+    [
+        pytest.param(
+            [
+                "**VERDICT**: A\nThat is all.",
+                '{"verdict": "A", "reasoning": ""}',
+                '{"verdict": "B", "reasoning": ""}',
+            ],
+            "read 2 of them: `tourney project elo --parser json-verdict`; ask",
+            id="the parser that reads most",
+        ),
+        pytest.param(
+            ["VERDICT: [[A]]", "VERDICT: B</s>"],
+            "read 2 of them: `tourney project elo --parser final-line`; ask",
+            id="replies of yesterday, by the newest rule",
+        ),
+        pytest.param(
+            ["VERDICT: A\nVERDICT: B"], "no --parser can read them", id="no rule that guesses"
+        ),
+    ],
+)
+def test_a_parser_that_reads_the_replies_is_named(texts: Sequence[str], remedy: str) -> None:
     """Reading again costs nothing, asking again does."""
-    first, second, third, *_ = queries()
-    events = [
-        replied(first, "**VERDICT**: A\nThat is all."),
-        replied(second, '{"verdict": "A", "reasoning": ""}'),
-        replied(third, '{"verdict": "B", "reasoning": ""}'),
-    ]
+    *_, told_of = told(*map(replied, queries(), texts))
 
-    _, remedy = told(*events)
-
-    assert remedy.startswith("read 2 of them: `tourney project elo --parser json-verdict`; ask")
+    assert told_of.startswith(remedy)
 
 
 def test_a_query_that_was_asked_twice_counts_once() -> None:
@@ -106,24 +122,6 @@ def test_a_query_that_was_asked_twice_counts_once() -> None:
     what, _ = told(*events, verdict(second.query_key))
 
     assert what.startswith("1 of 2 answered queries to 'ann' got no readable verdict")
-
-
-def test_replies_that_the_last_rule_could_not_read_are_read_by_the_newest() -> None:
-    """A ledger of yesterday holds replies that are clear today, and nobody pays for them again."""
-    first, second, *_ = queries()
-
-    _, remedy = told(replied(first, "VERDICT: [[A]]"), replied(second, "VERDICT: B</s>"))
-
-    assert remedy.startswith("read 2 of them: `tourney project elo --parser final-line`; ask")
-
-
-def test_a_rule_that_guesses_is_not_offered() -> None:
-    """The first rule took the last of two verdicts; its name without a version is the newest."""
-    (query, *_) = queries()
-
-    _, remedy = told(replied(query, "VERDICT: A\nVERDICT: B"))
-
-    assert remedy.startswith("no --parser can read them")
 
 
 def test_empty_replies_are_named_as_such() -> None:

@@ -97,14 +97,6 @@ def test_without_looks_all_is_one_wave(recorder: Recorder) -> None:
     assert (done.n_verdicts, told, recorder.state.looks) == (36, [], ())
 
 
-def test_waves_wait_for_responses(recorder: Recorder) -> None:
-    """The command says so, which generates them or asks for that: no look is taken."""
-    recorder.record(open_tournament(tournament(6)))
-
-    assert judged(recorder) == (JudgingSummary(0, 0, 0, 0), [])
-    assert recorder.state.looks == ()
-
-
 def test_queries_without_an_answer_hold_up_the_look(recorder: Recorder) -> None:
     """A limit holds for all waves together, and ends inside one."""
     record_answers(recorder, tournament(8))

@@ -169,8 +169,7 @@ def test_any_bank_has_a_pilot_if_no_size_is_asked_for(n_prompts: int, n_drawn: i
     chosen = selected_prompts(bank, settings(), "pilot")
 
     assert len(chosen) == n_drawn
-    recorded = settings().model_dump_json()
-    assert recorded_pilot(bank, recorded) == frozenset(chosen)
+    assert recorded_pilot(bank, settings().model_dump(mode="json")) == frozenset(chosen)
 
 
 def test_files_that_cannot_be_written_do_not_undo_the_run(

@@ -13,7 +13,6 @@ from commands.errors import ProviderError, Refused
 from commands.judging.judge import JudgeTask, begun_again, judge_open
 from commands.ports import Answer, NoReply, no_progress
 from commands.spending.budget import BudgetReached, at_risk_usd, n_affordable
-from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -22,7 +21,7 @@ from projections.tournament.remaining import AskingRules
 from projections.tournament.spend import Spend, spend_of
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import USED, ended, planned_batch, sent
-from tests.support.builders.commands import JUDGE, PowerCut, failed, record_answers, reply
+from tests.support.builders.commands import JUDGE, PowerCut, record_answers, reply
 from tests.support.builders.events import STREAM, key, opened, prompt, verdict
 from tests.support.builders.money import FlatRate
 from tests.support.scripted import ScriptedJudge
@@ -69,6 +68,8 @@ def test_what_is_affordable_never_exceeds_the_cap(cap: float, usd: float, spent:
 
 
 EIGHT_PROMPTS = [prompt(f"p{n}") for n in range(8)]  # 16 queries
+TASK = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries=0))
+PRICED = replace(TASK, pricing=FlatRate(1.0))
 CUT = "the connection was cut"
 BUSY = "overloaded_error"
 
@@ -88,8 +89,7 @@ def ask(
 ) -> ScriptedJudge:
     """Ask about everything, a dollar each, until that is done or fails."""
     port = ScriptedJudge(say)
-    prompts, rules = [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries)
-    task = JudgeTask(JUDGE, prompts, rules, lambda _: FlatRate(1.0), max_usd=max_usd)
+    task = replace(PRICED, rules=AskingRules(retries), max_usd=max_usd)
     with pytest.raises((BudgetReached, ProviderError)):
         judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     return port
@@ -131,7 +131,7 @@ def test_what_may_have_been_billed_is_not_sent_again_by_the_same_command(
     """Nobody pays twice without being told; another command may."""
     said = iter([True] * 3)
     port = ScriptedJudge(lambda query: cut(query) if next(said, False) else reply(query.query_key))
-    task = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries=5))
+    task = replace(TASK, rules=AskingRules(retries=5))
 
     first = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     n_asked = len(port.asked)
@@ -146,10 +146,10 @@ def test_a_cap_that_held_up_queries_for_a_while_is_not_reached(recorder: Recorde
     """What was reserved for a reply at worst is free again once the reply cost less."""
     few = Usage(n_input=1, n_output=0)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=few))
-    prompts, rules = [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(0)
-    task = JudgeTask(JUDGE, prompts, rules, lambda _: FlatRate(1.0), max_usd=3.5)
 
-    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
+    done = judge_open(
+        recorder, replace(PRICED, max_usd=3.5), lambda *_: port, on_progress=no_progress
+    )
 
     assert done.n_verdicts == 16
 
@@ -165,35 +165,12 @@ def test_a_request_is_settled_by_its_own_answer_although_a_merge_brought_a_verdi
         return replace(reply(query.query_key), usage=USED)
 
     port = ScriptedJudge(merged_meanwhile, at_a_time=1)
-    prompts = [each.prompt_id for each in EIGHT_PROMPTS]
-    task = JudgeTask(JUDGE, prompts, AskingRules(0), lambda _: FlatRate(1.0), limit=1)
 
-    judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
+    judge_open(recorder, replace(PRICED, limit=1), lambda *_: port, on_progress=no_progress)
 
     assert not recorder.state.under_way
     assert at_risk_usd(recorder.state) == 0.0
     assert recorder.state.spent_usd > 0.0
-
-
-def lost(name: str, usd: float | None) -> JudgeQueryFailed:
-    """Return a request that was perhaps billed."""
-    return failed(key(name), reason="errored", detail=CUT, fate="perhaps billed", worst_usd=usd)
-
-
-def test_other_tournaments_have_budgets_of_their_own(ledger: Ledger, recorder: Recorder) -> None:
-    """A merged ledger tells of failures that somebody else paid for."""
-    ledger.append(StreamId("colleague"), [lost("query", 1.0)], expected_version=None)
-
-    assert at_risk_usd(Recorder(ledger, STREAM).state) == recorder.state.lost_usd == 0.0
-
-
-def test_each_lost_request_counts_at_its_own_price(ledger: Ledger, recorder: Recorder) -> None:
-    """Of whichever judge, sent alone or in a batch, and whatever is asked today."""
-    assert recorder.state.lost_usd == 0.0
-    events = [lost("query", 1.0), lost("other", 0.25), lost("of unknown price", None)]
-    ledger.append(STREAM, events, expected_version=None)
-
-    assert at_risk_usd(Recorder(ledger, STREAM).state) == 1.25
 
 
 def test_a_request_of_a_process_that_died_counts_until_it_is_known(
@@ -204,8 +181,7 @@ def test_a_request_of_a_process_that_died_counts_until_it_is_known(
     def die(query: JudgeQuery) -> Answer:
         raise PowerCut(query)
 
-    task = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(0))
-    priced = replace(task, pricing_of=lambda _: FlatRate(1.0), max_usd=100.0)
+    priced = replace(PRICED, max_usd=100.0)
     with pytest.raises(PowerCut):
         judge_open(recorder, priced, lambda *_: ScriptedJudge(die), on_progress=no_progress)
     second = Recorder(ledger, STREAM)
@@ -250,8 +226,7 @@ def test_failures_with_an_answer_in_between_are_no_row(recorder: Recorder) -> No
     """A connection that breaks now and then is worth going on with."""
     said = iter([*[True] * 9, False, *[True] * 6])
     port = ScriptedJudge(lambda query: cut(query) if next(said) else reply(query.query_key))
-    task = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries=0))
 
-    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
+    done = judge_open(recorder, TASK, lambda *_: port, on_progress=no_progress)
 
     assert (done.n_verdicts, done.n_failed) == (1, 15)

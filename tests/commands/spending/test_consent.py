@@ -159,11 +159,3 @@ def test_requests_to_endpoints_are_offered_as_one(recorder: Recorder) -> None:
 
     (question,) = asked
     assert question.startswith("Submit 2 requests to claude-opus-5-5 for about $")
-
-
-def test_requests_that_are_above_the_cap_are_not_offered(recorder: Recorder) -> None:
-    """They are refused as a judge's are; within the cap each is held against it when it is sent."""
-    spending = SpendingOptions(agreed=True, max_usd=1e-6)
-
-    with pytest.raises(Refused, match=r"^the cap is \$0\.0000: \$0\.00 is spent"):
-        approve_requests(recorder, [Request(PRICED, "Why?")], BOOK, spending, console(None))

@@ -128,24 +128,6 @@ def test_a_prefix_below_the_models_least_is_named() -> None:
     assert set(too_short.too_short) == {"factuality", "utility"}
 
 
-def test_a_judge_without_a_price_has_none_in_any_way() -> None:
-    """It is `?` in every line."""
-    by = replace(OPUS_JUDGE, model="claude-nobody")
-
-    cost = cost_of(*world(by), by=by)
-
-    assert [(way.expected_usd, way.worst_usd) for way in cost.ways] == [(None, None)] * 4
-
-
-def test_an_endpoint_is_asked_in_one_way() -> None:
-    """It has neither batches nor the provider's cache."""
-    by = replace(OPUS_JUDGE, provider="endpoint")
-
-    (way,) = cost_of(*world(by), by=by, cache="off").ways
-
-    assert (way.in_batch, way.cache, way.is_chosen) == (False, "off", True)
-
-
 def test_a_few_prompts_of_each_dimension_are_counted() -> None:
     """Counting costs time, and a few out of all tell the proportion."""
     state, counter = after(*world(n_prompts=30)), Counter()

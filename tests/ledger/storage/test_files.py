@@ -44,24 +44,16 @@ def test_what_a_killed_process_left_behind_is_replaced(tmp_path: Path) -> None:
     assert contents(tmp_path) == {f"headline/{name}": content for name, content in FILES.items()}
 
 
-def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
-    """It is somebody's, and nothing half written may lie beside it."""
-    (tmp_path / "headline").write_bytes(b"mine")
+@pytest.mark.parametrize("name", ["headline", "headline/manifest.json"])
+def test_what_is_there_is_left_alone(tmp_path: Path, name: str) -> None:
+    """A run's artifacts are never overwritten, nor is somebody's file in their place."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(b"mine")
 
     with pytest.raises(FolderTaken, match="headline exists already"):
         write_files(tmp_path / "headline", FILES)
 
-    assert contents(tmp_path) == {"headline": b"mine"}
-
-
-def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    """A run's artifacts are never overwritten."""
-    write_files(tmp_path / "headline", {"manifest.json": b"old"})
-
-    with pytest.raises(FolderTaken):
-        write_files(tmp_path / "headline", FILES)
-
-    assert contents(tmp_path) == {"headline/manifest.json": b"old"}
+    assert contents(tmp_path) == {name: b"mine"}
 
 
 def test_a_file_above_the_folder_is_told_as_ours(tmp_path: Path) -> None:

@@ -109,15 +109,6 @@ def test_a_deleted_lock_file_is_taken_again(lock_file: Path, *, is_replaced: boo
         first.__exit__()
 
 
-def test_a_deleted_lock_file_is_made_again(lock_file: Path) -> None:
-    """Whoever comes next opens a file of that name, and must meet who holds it."""
-    with closing(FileLock(lock_file)) as lock:
-        lock_file.unlink()
-
-        with lock:
-            assert os.path.samestat(lock_file.stat(), os.fstat(lock._file))
-
-
 def test_a_lock_goes_with_its_folder(tmp_path: Path) -> None:
     """Where nobody else can take it, there is nobody to keep out."""
     folder = tmp_path / "place"
@@ -145,12 +136,6 @@ def test_a_system_that_does_not_tell_who_holds_a_lock_says_nothing(tmp_path: Pat
 def test_a_holder_without_a_name_may_be_dead_with_a_child_alive() -> None:
     """The kernel names who took the lock; a child of it that lives on holds it all the same."""
     assert str(Holder(29820, "")) == "process 29820, or a child that outlived it"
-
-
-def test_readers_and_locks_do_not_meet(filed: Path, lock_file: Path) -> None:
-    """Standings are looked at while a run goes on, however long it holds the lock."""
-    with held_elsewhere(lock_file), Ledger.read_only(filed) as ledger:
-        assert ledger.head.position == N_FILED
 
 
 def test_a_closed_ledger_may_be_closed_again(filed: Path) -> None:

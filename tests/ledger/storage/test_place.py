@@ -1,7 +1,6 @@
 """A ledger lies where locks hold, under one name, and stays there while it is written."""
 
 from collections.abc import Callable
-from contextlib import closing
 from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,6 @@ from ledger import store
 from ledger.auditing.audit import audit
 from ledger.errors import HardLinked, LedgerMoved, NetworkFileSystem
 from ledger.storage.files import beside, wal_of
-from ledger.storage.lock import FileLock
 from ledger.storage.place import foreign_kind
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, verdicts
@@ -229,21 +227,6 @@ def test_a_ledger_that_is_put_back_is_written_again(filed: Path) -> None:
         (receipt,) = ledger.append(STREAM, verdicts(1, after=N_FILED))
 
     assert receipt.recorded.position == N_FILED + 1
-
-
-def test_a_lock_that_is_deleted_stops_the_writer_that_held_it(filed: Path) -> None:
-    """The next run would take a new one, and both would pay for the same work."""
-    work = beside(filed, ".work")
-    with Ledger.open(filed) as ledger, closing(FileLock(work)):
-        ledger.write_only_beside(work)
-        ledger.append(STREAM, verdicts(1, after=N_FILED))
-        work.unlink()
-        work.touch()
-
-        with pytest.raises(LedgerMoved) as caught:
-            ledger.append(STREAM, verdicts(1, after=N_FILED + 1))
-
-    assert caught.value.gone == work
 
 
 def test_who_asks_for_a_ledger_alone_holds_off_others_and_is_stopped_without_its_lock(

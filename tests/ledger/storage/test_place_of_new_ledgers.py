@@ -14,10 +14,8 @@ from tests.support.builders.events import STREAM, verdicts
 
 def test_a_new_ledger_without_events_leaves_nothing_behind(path: Path) -> None:
     """An import of a wrong file must not make a ledger: it would be taken for a tournament's."""
-    work = beside(path, ".work")
-    with Ledger.open(path) as ledger:
-        work.touch()
-        ledger.write_only_beside(work)
+    with Ledger.open(path) as ledger, ledger.alone():
+        assert beside(path, ".work").exists()
 
     assert not any(path.parent.iterdir())
 

@@ -18,7 +18,6 @@ from ledger.events.registry import Event
 from projections.artifacts.files import files_of, holds_ratings, holds_texts, manifest
 from projections.artifacts.lines import line_files
 from projections.artifacts.results import Results
-from projections.verdicts.policies import DEFAULT_POLICY
 from tests.support.builders.events import (
     NOON,
     entrant,
@@ -302,7 +301,7 @@ def test_identical_responses_that_tied_unasked_have_no_replies() -> None:
     )
     tournament = known(*answered)
     (match,) = matches_of(tournament)
-    key = match.key(tournament.panel[0].judge_id, DEFAULT_POLICY)
+    key = match.key(tournament.panel[0].judge_id)
     tied = PairReconciled(outcome="tie", basis="identical", **key._asdict())
 
     (row,) = judged(results(*answered, tied))

@@ -26,7 +26,7 @@ from projections.battles.soft_scores import CannotCalibrate, ScoredBattles, cali
 from projections.ratings.bradley_terry.rate import rate_points
 from projections.tournament.settlement import Settlement, settle
 from projections.verdicts.parsers import JudgeScores
-from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, Rule
+from projections.verdicts.policies import CONCATENATE, Rule
 from tests.support.builders.battles import Battle, imported_battles, in_columns
 from tests.support.builders.events import known, opened, responses, verdict
 from tests.support.builders.worlds import (
@@ -92,7 +92,7 @@ def test_identical_responses_are_a_tie_at_any_temperature() -> None:
     same: list[Event] = [replace(each, text="Aspirin.") for each in responses(known(*opening))]
     (match,) = matches_of(known(*opening, *same))
     tie = PairReconciled(
-        outcome="tie", basis="identical", **match.key(JURORS[0].judge_id, DEFAULT_POLICY)._asdict()
+        outcome="tie", basis="identical", **match.key(JURORS[0].judge_id)._asdict()
     )
 
     found = by_marks(*opening, *same, tie)

@@ -202,7 +202,7 @@ def test_identical_responses_tell_nothing_of_judges() -> None:
         PairReconciled(
             outcome="tie",
             basis="identical",
-            **match.key(juror.judge_id, "swap-consistent")._asdict(),
+            **match.key(juror.judge_id)._asdict(),
         )
         for juror in JURORS[:2]
         for match in matches_for(known(*opening, *same), juror)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -15,7 +14,6 @@ from ledger.identity import PromptId
 from projections.fold import fold
 from projections.tournament.bank import (
     pilot_prompts,
-    pilot_size,
     proportional_strata,
     recorded_pilot,
 )
@@ -23,7 +21,6 @@ from projections.tournament.folding import tournament_of
 from projections.tournament.matches import (
     Pairing,
     keep_matches,
-    known_matches,
     match_of,
     matches,
     pairings,
@@ -53,9 +50,6 @@ from tests.support.builders.worlds import (
     matches_of,
     planned_pairings,
 )
-
-SHIPPED_KINDS = (("recall", 24), ("vignette", 69), ("curated", 50))
-PILOT = (("recall", 8), ("vignette", 24), ("curated", 18))
 
 
 def of_sizes(sizes: tuple[tuple[str, int], ...]) -> Tournament:
@@ -104,21 +98,6 @@ def place(pairing: Pairing) -> tuple[str, str, str, str]:
         pairing.rubric.dimension,
         pairing.a.entrant.entrant_id,
         pairing.b.entrant.entrant_id,
-    )
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize(
-    ("sizes", "n_pairs"), [(SHIPPED_KINDS, (558, 858, 858)), (PILOT, (192, 300, 300))]
-)
-def test_there_are_as_many_pairs_as_the_customers(
-    sizes: tuple[tuple[str, int], ...], n_pairs: tuple[int, int, int]
-) -> None:
-    """The cost of a headline and of its pilot is planned from these: two queries for each pair."""
-    counts = Counter(str(each.rubric.dimension) for each in planned_pairings(of_sizes(sizes)))
-
-    assert counts == dict(
-        zip(("factuality", "calibration", "clinical_utility"), n_pairs, strict=True)
     )
 
 
@@ -299,20 +278,6 @@ def test_shares_are_those_of_the_largest_remainder(counts: list[int], share: Fra
     assert all(strata[source] <= sizes[source] for source in sizes)
 
 
-@pytest.mark.parametrize(
-    ("n_prompts", "size"), [(1, 1), (4, 1), (9, 1), (40, 8), (49, 9), (50, 50), (999, 50)]
-)
-def test_the_pilot_of_a_small_bank_is_a_fifth(n_prompts: int, size: int) -> None:
-    """50 prompts are more than most banks of a beginner have; larger ones keep their pilot.
-
-    What was drawn is drawn again from the record, which says 50 where the settings said nothing.
-    """
-    configuration = json.dumps({"pilot": {"size": 50, "seed": 1, "strata": None}})
-
-    assert pilot_size(n_prompts) == size
-    assert len(recorded_pilot(bank({"own": n_prompts}), configuration)) == size
-
-
 def test_equal_remainders_go_to_the_first_in_bank_order() -> None:
     """4/3, 1/3 and 4/3 have equal remainders; rounded to floats, the second would win."""
     strata = proportional_strata(bank({"first": 4, "second": 1, "third": 4}), 3)
@@ -333,7 +298,7 @@ def test_a_pilot_is_drawn_again_from_what_was_recorded(
     pilot: dict[str, object] | None, n_prompts: int
 ) -> None:
     """A bank that is too small for its pilot, and a record without one, have none to read."""
-    configuration = json.dumps({} if pilot is None else {"pilot": pilot})
+    configuration = {} if pilot is None else {"pilot": pilot}
 
     assert len(recorded_pilot(bank(N_SHIPPED), configuration)) == n_prompts
 
@@ -400,12 +365,11 @@ def test_while_a_judge_is_at_work_matches_stay_known() -> None:
     before = known(*events[:-3])
     after = fold(tournament_of(STREAM), recorded(events)[-3:], before)
     prompts = frozenset(each.prompt_id for each in before.bank)
-    found = known_matches(before, prompts, before.panel[0])
+    found = matches(before, prompts, before.panel[0])
 
     assert keep_matches(before, after)
-    assert known_matches(after, prompts, after.panel[0]) is found
+    assert matches(after, prompts, after.panel[0]) is found
     assert after.verdicts != before.verdicts
-    assert [*found] == [*matches(after, prompts, after.panel[0])]
 
 
 def test_matches_are_new_once_a_response_is() -> None:
@@ -415,7 +379,7 @@ def test_matches_are_new_once_a_response_is() -> None:
     news = recorded([*opening, *responses(before)])[len(opening) :]
     after = fold(tournament_of(STREAM), news, before)
     prompts = frozenset(each.prompt_id for each in before.bank)
-    assert not any(match for _, match in known_matches(before, prompts, before.panel[0]))
+    assert not any(match for _, match in matches(before, prompts, before.panel[0]))
 
     assert not keep_matches(before, after)
-    assert all(match for _, match in known_matches(after, prompts, after.panel[0]))
+    assert all(match for _, match in matches(after, prompts, after.panel[0]))

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import pytest
 
 from ledger.events.conversations import Messages, transcript
@@ -61,19 +60,8 @@ def _answer(
     state: Tournament, name: str, number: int, asked: Prompt | None = None
 ) -> ResponseGenerated:
     cell = planned_response(state, entrant(name), asked or talk())
-    return ResponseGenerated(
-        response_key=cell.response_key,
-        entrant_id=cell.entrant.entrant_id,
-        prompt_id=cell.prompt.prompt_id,
-        seed=cell.seed,
-        sample=0,
-        text=f"{name} {number}",
-        finish_reason="stop",
-        n_prompt_tokens=3,
-        n_generated_tokens=3,
-        elapsed_s=0.1,
-        follows=cell.follows or msgspec.UNSET,
-    )
+    told = {"finish_reason": "stop", "n_prompt_tokens": 3, "n_generated_tokens": 3}
+    return cell.made(text=f"{name} {number}", **told, elapsed_s=0.1)
 
 
 def test_each_question_is_asked_in_the_light_of_the_entrants_own_answers() -> None:

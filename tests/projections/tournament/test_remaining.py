@@ -29,13 +29,14 @@ from projections.tournament.remaining import (
     open_queries,
     open_repeats,
     open_scores,
-    progress,
     refreshed_query,
     repeats_of,
+    response_counts,
     unreconciled,
+    without_gold,
 )
+from projections.tournament.settlement import accounts_of
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.scoring import ScoreQuestion, score_query
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
 from tests.support.builders.events import (
@@ -79,10 +80,10 @@ from tests.support.builders.worlds import (
 from tests.support.strategies.tournaments import tournament_histories
 
 
-def waiting(tournament: Tournament, policy: str = DEFAULT_POLICY) -> tuple[Match, ...]:
+def waiting(tournament: Tournament) -> tuple[Match, ...]:
     """Return what can be reconciled on the whole bank."""
     prompts, judge = everything(tournament), tournament.panel[0]
-    return unreconciled(tournament, prompts, judge, policy, skip_identical=False)
+    return unreconciled(tournament, prompts, judge, skip_identical=False)
 
 
 def test_what_is_there_or_known_to_fail_is_not_owed() -> None:
@@ -117,8 +118,7 @@ def test_responses_are_counted_by_entrant() -> None:
 
     tournament = known(*cup(), unanswerable(zoe_1), said[0], unanswerable(amy_1), said[3], said[4])
 
-    counts = progress(tournament, everything(tournament), tournament.panel[0]).responses
-    assert counts == (
+    assert response_counts(tournament, everything(tournament)) == (
         ResponseCount(entrant("zoe").entrant_id, generated=2, failed=0, missing=0),
         ResponseCount(entrant("amy").entrant_id, generated=1, failed=1, missing=0),
         ResponseCount(entrant("kim").entrant_id, generated=0, failed=0, missing=2),
@@ -130,12 +130,12 @@ def test_prompts_without_gold_are_left_out_and_counted() -> None:
     prompts = [prompt("p1", gold=None), prompt("p2"), prompt("p3", gold=None)]
     tournament = known(*opened(prompts=prompts, rubrics=RUBRICS))
 
-    whole = progress(tournament, everything(tournament), tournament.panel[0])
-    some = progress(tournament, {PromptId("p1"), PromptId("p2")}, tournament.panel[0])
+    whole, some = everything(tournament), {PromptId("p1"), PromptId("p2")}
+    accounts = accounts_of(tournament, whole, tournament.panel[0])
 
-    assert whole.without_gold == (("factuality", 2, 3), ("utility", 0, 3))
-    assert [account.planned for _, account in whole.accounts] == [1, 3]
-    assert some.without_gold == (("factuality", 1, 2), ("utility", 0, 2))
+    assert without_gold(tournament, whole) == (("factuality", 2, 3), ("utility", 0, 3))
+    assert [account.planned for account in accounts.values()] == [1, 3]
+    assert without_gold(tournament, some) == (("factuality", 1, 2), ("utility", 0, 2))
 
 
 def test_a_match_with_both_verdicts_waits_for_its_outcome() -> None:
@@ -149,26 +149,17 @@ def test_a_match_with_both_verdicts_waits_for_its_outcome() -> None:
     assert waiting(tournament) == (first,)
 
 
-def test_another_policy_reconciles_the_same_verdicts_anew() -> None:
-    """A policy is a way to read verdicts that are there: trying one costs nothing."""
-    tournament = known(*history(opened(), "a"))
-
-    assert waiting(tournament) == ()
-    assert waiting(tournament, policy="another") == matches_of(tournament)
-
-
 @given(events=tournament_histories())
 def test_responses_are_there_or_failed_or_owed(events: list[Event]) -> None:
     """No cell of the plan is lost between the three counts."""
     tournament = known(*events)
 
-    found = progress(tournament, everything(tournament), tournament.panel[0])
+    found = response_counts(tournament, everything(tournament))
 
     owed = missing_responses(tournament, everything(tournament))
-    assert sum(row.missing for row in found.responses) == len(owed)
-    for row in found.responses:
+    assert sum(row.missing for row in found) == len(owed)
+    for row in found:
         assert row.generated + row.failed + row.missing == len(tournament.bank)
-    assert sum(account.planned for _, account in found.accounts) == len(settled(tournament))
 
 
 READY = answered(opened())
@@ -197,38 +188,33 @@ def to_reconcile(tournament: Tournament, rules: AskingRules) -> tuple[Match, ...
     """Return what can be decided now."""
     skips = rules.skip_identical
     prompts, judge = everything(tournament), tournament.panel[0]
-    return unreconciled(tournament, prompts, judge, DEFAULT_POLICY, skip_identical=skips)
+    return unreconciled(tournament, prompts, judge, skip_identical=skips)
 
 
-@pytest.mark.parametrize("reason", ["refused", "truncated", "rejected"])
-def test_what_would_only_fail_again_is_asked_once(reason: FailureReason) -> None:
-    """The same request meets the same refusal, limit or error, and is paid for again."""
-    assert not forward_is_asked(9, failure(MATCH.forward, reason))
+TWICE: list[tuple[FailureReason, ...]] = [("unreadable",) * 2, ("empty",) * 2]
 
 
-@pytest.mark.parametrize("reason", ["unreadable", "empty"])
-def test_a_reply_that_says_nothing_is_asked_for_again_so_often(reason: FailureReason) -> None:
-    """Another reply may be readable, but a judge that never says a verdict has its end."""
-    twice = [failure(MATCH.forward, reason, attempt=n) for n in (1, 2)]
+@pytest.mark.parametrize(
+    ("reasons", "retries", "is_asked"),
+    [
+        # the same request meets the same refusal, limit or error, and is paid for again
+        *(((reason,), 9, False) for reason in ("refused", "truncated", "rejected")),
+        # another reply may be readable, but a judge that never says a verdict has its end
+        *((twice, n, n == 2) for twice in TWICE for n in (0, 1, 2)),
+        # nothing was paid, so no number of retries stands against it, nor is any used up
+        *(((reason,) * 5, 0, True) for reason in ("errored", "expired", "canceled")),
+        *((("errored", "errored", "errored", "unreadable"), n, n == 1) for n in (0, 1)),
+        # who refused the second time will refuse the third
+        (("unreadable", "refused"), 9, False),
+    ],
+)
+def test_what_failed_is_asked_again_where_that_may_help(
+    reasons: tuple[FailureReason, ...], retries: int, *, is_asked: bool
+) -> None:
+    """And as often as the settings say."""
+    failures = [failure(MATCH.forward, why, attempt=n) for n, why in enumerate(reasons, start=1)]
 
-    assert [forward_is_asked(n, *twice) for n in (0, 1, 2)] == [False, False, True]
-
-
-@pytest.mark.parametrize("reason", ["errored", "expired", "canceled"])
-def test_what_was_not_answered_is_always_open(reason: FailureReason) -> None:
-    """Nothing was paid, so no number of retries stands against it."""
-    often = [failure(MATCH.forward, reason, attempt=n) for n in range(1, 6)]
-
-    assert forward_is_asked(0, *often)
-
-
-def test_errors_use_up_no_retry() -> None:
-    """A bad night at the provider must not end the hope of a readable reply."""
-    errors = [failure(MATCH.forward, "errored", attempt=n) for n in (1, 2, 3)]
-    unreadable = failure(MATCH.forward, "unreadable", attempt=4)
-
-    assert forward_is_asked(1, *errors, unreadable)
-    assert not forward_is_asked(0, *errors, unreadable)
+    assert forward_is_asked(retries, *failures) is is_asked
 
 
 def test_a_query_in_hand_is_asked_again_only_while_it_is_open() -> None:
@@ -245,13 +231,6 @@ def test_a_query_in_hand_is_asked_again_only_while_it_is_open() -> None:
     assert done is None
 
 
-def test_the_newest_failure_decides() -> None:
-    """A judge that refused the second time will refuse the third."""
-    events = (failure(MATCH.forward), failure(MATCH.forward, "refused", attempt=2))
-
-    assert not forward_is_asked(9, *events)
-
-
 @pytest.mark.parametrize("reason", ["refused", "truncated", "rejected", "unreadable", "empty"])
 def test_what_was_reopened_is_asked_once_more(reason: FailureReason) -> None:
     """The user changed something that the ledger cannot see; retries count from there."""
@@ -263,13 +242,6 @@ def test_what_was_reopened_is_asked_once_more(reason: FailureReason) -> None:
     assert forward_is_asked(0, failed, reopened)
     assert not forward_is_asked(0, failed, reopened, again)
     assert forward_is_asked(1, failed, reopened, again) is may_change
-
-
-def test_what_is_in_flight_is_not_asked() -> None:
-    """It may be paid for already: its batch is looked for, or waited for."""
-    states = [known(*READY, PLAN), known(*READY, PLAN, sent(PLAN.batch_key))]
-
-    assert [asked(state) for state in states] == [[SWAPPED], [SWAPPED]]
 
 
 def test_what_another_tournament_has_in_flight_is_not_asked() -> None:
@@ -293,21 +265,13 @@ def test_what_a_batch_did_not_answer_is_asked_again() -> None:
     assert asked(refused) == asked(ended_in_vain) == [FORWARD, SWAPPED]
 
 
-def test_identical_responses_need_not_be_asked_about() -> None:
-    """Greedy entrants agree often; each such pair is a query, and a tie that is sure, saved."""
-    tournament = known(*SAME)
-
-    assert len(asked(tournament, ASKING)) == 3
-    assert len(asked(tournament, SKIPPING)) == 2
-
-
 def test_a_tie_that_was_made_unasked_is_not_asked_about_later() -> None:
     """With `skip_identical` switched off the outcome stays: a verdict would change nothing."""
     twins = matches_of(known(*SAME))[0]
     tie = PairReconciled(
         outcome="tie",
         basis="identical",
-        **twins.key(known(*SAME).panel[0].judge_id, DEFAULT_POLICY)._asdict(),
+        **twins.key(known(*SAME).panel[0].judge_id)._asdict(),
     )
 
     assert asked(known(*SAME, tie), ASKING) == asked(known(*SAME), SKIPPING)
@@ -400,41 +364,6 @@ def test_renaming_an_entrant_opens_no_query() -> None:
     assert tournament.roster == tuple(roster)
     assert missing_responses(tournament, everything(tournament)) == ()
     assert still_open(tournament) == ()
-
-
-@pytest.mark.no_cover
-def test_reordering_the_roster_opens_no_query() -> None:
-    """The swapped question of (a, b) is the forward question of (b, a), word for word."""
-    roster = [entrant("zoe"), entrant("amy"), entrant("kim")]
-    before = all_judged(roster=roster)
-    reopened = opened(
-        entrants=roster[::-1], prompts=[prompt("p1"), prompt("p2")], rubrics=RUBRICS, opening=2
-    )
-
-    tournament = known(*before, reopened[0])
-
-    assert still_open(tournament) == ()
-    prompts, judge = everything(tournament), tournament.panel[0]
-    matches = unreconciled(tournament, prompts, judge, DEFAULT_POLICY, skip_identical=False)
-    assert matches == matches_of(tournament)
-
-
-@pytest.mark.no_cover
-def test_correcting_a_gold_answer_opens_just_its_queries() -> None:
-    """Old verdicts on a wrong reference must not stay, and nothing else may be bought."""
-    roster = [entrant("zoe"), entrant("amy"), entrant("kim")]
-    corrected = prompt("p1", gold="ibuprofen")
-    reopened = opened(
-        entrants=roster, prompts=[corrected, prompt("p2")], rubrics=RUBRICS, opening=2
-    )
-
-    tournament = known(*all_judged(roster=roster), reopened[0], *registrations([corrected]))
-
-    found = still_open(tournament)
-    assert missing_responses(tournament, everything(tournament)) == ()
-    assert [each.asked.order for each in found] == ["forward", "swapped"] * 3
-    assert {each.match.pairing.rubric.dimension for each in found} == {"factuality"}
-    assert {each.match.pairing.prompt for each in found} == {corrected}
 
 
 def test_entrants_with_the_same_settings_share_their_responses() -> None:

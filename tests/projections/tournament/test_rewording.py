@@ -62,38 +62,54 @@ def asked_again(*events: Event, by: str = "reference") -> tuple[Rewording, ...]:
 BEFORE = judged(*answered(opening()))
 
 
-def test_new_instructions_ask_everything_again() -> None:
-    """Every query holds them."""
-    assert asked_again(*BEFORE) == ()
-    assert asked_again(*BEFORE, *opening(NEW, number=2)) == (
-        Rewording(instructions_changed=True, changed_rubric=None, n_queries=8),
-    )
+STRICTER, BLIND = rubric("style", text="Be strict."), rubric("style", needs_gold=False)
+NEWEST, RELABELLED = instructions("Compare best."), instructions("Compare.", version="2")
 
 
-def test_a_new_rubric_asks_its_own_dimension_again() -> None:
-    """The queries of other dimensions are what they were."""
-    stricter = rubric("style", text="Judge style, not content.")
-
-    assert asked_again(*BEFORE, *opening(style=stricter, number=2)) == (
-        Rewording(instructions_changed=False, changed_rubric=STYLE.dimension, n_queries=4),
-    )
-
-
-def test_both_may_have_changed() -> None:
-    """Each query is counted once."""
-    blind = rubric("style", needs_gold=False)
-
-    assert asked_again(*BEFORE, *opening(NEW, blind, number=2)) == (
-        Rewording(instructions_changed=True, changed_rubric=None, n_queries=4),
-        Rewording(instructions_changed=True, changed_rubric=STYLE.dimension, n_queries=4),
-    )
-
-
-def test_a_new_version_of_the_same_words_asks_nothing_again() -> None:
-    """It is a label for people, and no judge sees it."""
-    relabelled = instructions("Compare.", version="2")
-
-    assert asked_again(*BEFORE, *opening(relabelled, rubric("style", version="2"), number=2)) == ()
+@pytest.mark.parametrize(
+    ("later", "found"),
+    [
+        pytest.param((), (), id="nothing changed"),
+        pytest.param(
+            opening(NEW, number=2),
+            (Rewording(True, None, 8),),
+            id="every query holds the instructions",
+        ),
+        pytest.param(
+            opening(style=STRICTER, number=2),
+            (Rewording(False, STYLE.dimension, 4),),
+            id="a rubric is in the queries of its own dimension",
+        ),
+        pytest.param(
+            opening(NEW, BLIND, number=2),
+            (Rewording(True, None, 4), Rewording(True, STYLE.dimension, 4)),
+            id="both changed, and each query is counted once",
+        ),
+        pytest.param(
+            opening(RELABELLED, rubric("style", version="2"), number=2),
+            (),
+            id="a version is a label for people, and no judge sees it",
+        ),
+        pytest.param(
+            (*opening(NEW, number=2), *opening(NEWEST, number=3)),
+            (Rewording(True, None, 8),),
+            id="every earlier wording counts, not only the last",
+        ),
+        pytest.param(
+            (*opening(NEW, number=2), *opening(OLD, number=3)),
+            (),
+            id="words came back, whose verdicts are still there",
+        ),
+        pytest.param(
+            opening(gold="ibuprofen", number=2), (), id="a gold answer is no matter of words"
+        ),
+    ],
+)
+def test_it_is_said_which_words_changed_since_queries_were_asked(
+    later: tuple[Event, ...], found: tuple[Rewording, ...]
+) -> None:
+    """Whoever pays again learns why."""
+    assert asked_again(*BEFORE, *later) == found
 
 
 def test_new_settings_of_a_judge_ask_everything_again() -> None:
@@ -122,20 +138,6 @@ def test_only_queries_that_were_asked_are_asked_again() -> None:
 def test_queries_that_another_judge_was_asked_are_new() -> None:
     """Its replies stay; this judge has given none."""
     assert asked_again(*BEFORE, *opening(NEW, number=2), by="other") == ()
-
-
-def test_every_earlier_wording_counts_not_only_the_last() -> None:
-    """An author who changes a line twice before asking is told of the change all the same."""
-    newest = instructions("Compare best.")
-
-    (found,) = asked_again(*BEFORE, *opening(NEW, number=2), *opening(newest, number=3))
-
-    assert found == Rewording(instructions_changed=True, changed_rubric=None, n_queries=8)
-
-
-def test_words_that_come_back_ask_nothing_again() -> None:
-    """The verdicts that were given under them are still there."""
-    assert asked_again(*BEFORE, *opening(NEW, number=2), *opening(OLD, number=3)) == ()
 
 
 def test_a_query_that_failed_in_its_present_words_is_no_matter_of_words() -> None:
@@ -197,11 +199,6 @@ def test_a_prompt_that_nobody_answered_in_its_earlier_words_was_not_edited_for_t
     assert edited(*opening(), *reopened(new, prompt("p2"))) == ((), {})
 
 
-def test_a_corrected_gold_answer_is_no_matter_of_words() -> None:
-    """What the judge is told to do has not changed."""
-    assert asked_again(*BEFORE, *opening(gold="ibuprofen", number=2)) == ()
-
-
 def test_a_repeat_is_asked_as_its_query_was() -> None:
     """Although nobody asked it before, and the pair was once put in other words."""
     now = judged(*BEFORE, *opening(style=rubric("style", text="Be brief."), number=2))
@@ -255,8 +252,7 @@ def test_other_instructions_make_another_version_of_a_judge() -> None:
 
 def test_another_rubric_makes_another_version_of_a_judge() -> None:
     """And one that comes back is the newest again."""
-    stricter = rubric("style", text="Judge style, not content.")
-    first, second = opening(), opening(style=stricter, number=2)
+    first, second = opening(), opening(style=STRICTER, number=2)
 
     found = judge_versions(known(*first, *second, *opening(number=3)))
 

@@ -79,26 +79,18 @@ def test_a_response_that_came_after_a_failure_counts() -> None:
     assert len(questions_of(tournament)) == 2
 
 
-@pytest.mark.parametrize("order", [0, 1])
-def test_a_verdict_in_one_order_alone_decides_nothing(order: int) -> None:
-    """Half an answer may be the slot speaking, so the pair waits for the other order."""
+@pytest.mark.parametrize(
+    ("order", "reason"), [(0, None), (1, None), (0, "refused"), (1, "expired")]
+)
+def test_a_pair_waits_for_both_orders_or_has_the_reason_of_a_failure(
+    order: int, reason: FailureReason | None
+) -> None:
+    """Half an answer may be the slot speaking; neither a refusal nor a lost network is a tie."""
     events = answered(opened())
     question = questions_of(known(*events))[order]
+    event = verdict(question.query_key) if reason is None else failure(question, reason)
 
-    tournament = known(*events, verdict(question.query_key))
-
-    assert statuses(tournament) == ["pending"]
-
-
-@pytest.mark.parametrize(("order", "reason"), [(0, "refused"), (1, "expired")])
-def test_a_failed_query_settles_its_pair_with_the_reason(order: int, reason: FailureReason) -> None:
-    """A judge that refuses is another finding than a network that drops; neither is a tie."""
-    events = answered(opened())
-    question = questions_of(known(*events))[order]
-
-    tournament = known(*events, failure(question, reason))
-
-    assert statuses(tournament) == [reason]
+    assert statuses(known(*events, event)) == [reason or "pending"]
 
 
 def test_a_verdict_after_a_retry_is_no_failure() -> None:

@@ -14,8 +14,8 @@ from ledger.identity import Dimension, PromptId, digest_of
 from projections.reliability.agreement import agreement
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import queries_to
-from projections.tournament.remaining import ANY_QUESTION, open_queries, progress
-from projections.tournament.settlement import settle
+from projections.tournament.remaining import ANY_QUESTION, open_queries
+from projections.tournament.settlement import accounts_of, settle
 from projections.tournament.shares import (
     asked_prompts,
     outside_share,
@@ -100,7 +100,7 @@ def test_what_is_outside_the_share_is_not_planned() -> None:
     tournament = known(*answered(cascade(0.4, questions(20))))
     bank, n, on = everything(tournament), len(drawn(tournament)), Dimension("factuality")
 
-    accounts = {by: dict(progress(tournament, bank, by).accounts)[on] for by in (CHEAP, STRONG)}
+    accounts = {by: accounts_of(tournament, bank, by)[on] for by in (CHEAP, STRONG)}
 
     assert 0 < n < 20
     assert (accounts[CHEAP].planned, accounts[STRONG].planned) == (20, n)
@@ -128,7 +128,6 @@ def test_a_share_can_be_left_out_of_account() -> None:
     whole = without_shares(tournament)
 
     assert drawn(whole) == everything(tournament)
-    assert without_shares(whole) is whole
     assert (whole.bank, whole.panel) == (tournament.bank, tournament.panel)
     assert without_shares(Tournament(tournament.stream)) == Tournament(tournament.stream)
 

@@ -15,7 +15,8 @@ from ledger.events.registry import Event
 from ledger.identity import PromptId
 from projections.tournament.bank import recorded_pilot
 from projections.tournament.matches import pairings, planned_responses
-from projections.tournament.remaining import n_waiting_pairs, progress
+from projections.tournament.remaining import n_waiting_pairs
+from projections.tournament.settlement import accounts_of
 from projections.tournament.state import Tournament
 from projections.tournament.waves import (
     judging_order,
@@ -31,7 +32,6 @@ from tests.support.builders.events import (
     entrant,
     instructions,
     judge,
-    key,
     prompt,
     responses,
     rubric,
@@ -115,9 +115,8 @@ def test_the_pilot_is_judged_first() -> None:
     """Its verdicts may be there already: of each source its prompts come before the others."""
     prompts = bank(40, sources=("recall", "vignette"))
     events = opening(prompts, sections={"pilot": {"size": 16, "strata": {}, "seed": 3}})
-    configuration = after(*events).opening
-    assert configuration is not None
-    pilot = recorded_pilot(prompts, configuration.configuration)
+    state = after(*events)
+    pilot = recorded_pilot(prompts, state.configuration)
 
     found = waves(events)
 
@@ -154,11 +153,10 @@ def test_a_bank_that_grows_leaves_the_waves_taken_as_they_were() -> None:
 
 
 def test_the_waves_to_come_are_those_that_are_judged() -> None:
-    """As long as nothing changes; without looks there are none."""
+    """As long as nothing changes."""
     events = opening(bank(10), n_looks=4)
 
-    assert waves_to_come(after(*events)) == [{*wave} for wave in waves(events)]
-    assert waves_to_come(after(*opening(bank(10), design={"looks": None}))) == []
+    assert waves_to_come(after(*events)) == waves(events)
 
 
 @pytest.mark.no_cover
@@ -254,7 +252,7 @@ def test_stopped_pairs_are_not_missing() -> None:
     events += responses(after(*events))
     state = after(*after_looks(events, [*combinations(("zoe", "amy", "kim", "bob"), 2)]))
 
-    account = dict(progress(state, everything(state), judge()).accounts)[RUBRICS[0].dimension]
+    account = accounts_of(state, everything(state), judge())[RUBRICS[0].dimension]
 
     assert (account.planned, account.pending) == (12, 12)
     assert n_waiting_pairs(state, everything(state), judge()) == 0
@@ -322,20 +320,6 @@ def test_entrants_that_left_are_not_counted() -> None:
 
     assert "1 of 3 pairs decided, 0 futile; 6 comparisons spared" in not_asked(left)[0]
     assert "1 of 3 pairs decided, 0 futile; 6 comparisons spared" in not_asked(star)[1]
-
-
-def test_what_was_decided_of_other_recorded_answers_does_not_hold() -> None:
-    """Under one label they may be those of another system: all pairs of it are open again."""
-    before, later = (
-        [entrant("zoe", loader="recorded", weights_digest=key(file)), *FOUR[1:]]
-        for file in ("file", "longer file")
-    )
-    events = opening(entrants=before)
-    stopped = after_looks(events, [("zoe", "amy")])
-
-    state = reopened(stopped, opening(bank(12), entrants=later))
-
-    assert asked(state)[frozenset(("zoe", "amy"))] == 12
 
 
 def test_intervals_are_widened_for_the_judge_that_was_looked_at() -> None:

@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.events.judging import Order
+from ledger.events.registration import JudgeSettings, Prompt, Rubric
 from projections.verdicts.queries import (
     VERDICT_SCHEMA,
     PairQuery,
@@ -27,9 +29,23 @@ HOSTILE = [
 ]
 
 
+def asked(
+    about: Prompt | None = None,
+    on: Rubric | None = None,
+    by: JudgeSettings | None = None,
+    *,
+    a: str = "yes",
+    b: str = "no",
+    order: Order = "forward",
+) -> PairQuery:
+    """Return a question, on factuality unless it is said otherwise."""
+    of = (by or judge(), instructions(), on or rubric(), about or prompt())
+    return build_query(*of, a=a, b=b, order=order)
+
+
 def forward(a: str = "yes", b: str = "no") -> PairQuery:
-    """Return a question on factuality."""
-    return build_query(judge(), instructions(), rubric(), prompt(), a=a, b=b, order="forward")
+    """Return a question that shows these responses."""
+    return asked(a=a, b=b)
 
 
 def fence_of(question: PairQuery) -> str:
@@ -47,15 +63,10 @@ def inside(question: PairQuery, name: str) -> str:
 @given(texts=st.tuples(st.text(), st.text(), st.text(min_size=1)))
 def test_the_system_text_is_the_same_for_a_whole_dimension(texts: tuple[str, str, str]) -> None:
     """Providers cache a prefix, byte for byte; one changed byte is paid for at every query."""
-    a, b, asked = texts
-    pair = {"a": a, "b": b}
+    a, b, text = texts
 
-    one = build_query(
-        judge(), instructions(), rubric(), prompt("p1", text=asked), **pair, order="forward"
-    )
-    other = build_query(
-        judge(), instructions(), rubric(), prompt("p2", gold="x"), **pair, order="swapped"
-    )
+    one = asked(prompt("p1", text=text), a=a, b=b)
+    other = asked(prompt("p2", gold="x"), a=a, b=b, order="swapped")
 
     assert one.system == other.system == system_text(instructions(), rubric(), "line")
 
@@ -75,18 +86,7 @@ def test_a_judge_is_told_which_fences_are_genuine() -> None:
 
 def test_each_protocol_is_asked_for_in_its_own_words() -> None:
     """A judge told to end with a line and held to a schema would do neither well."""
-    line, schema = (
-        build_query(
-            judge(parameters=parameters),
-            instructions(),
-            rubric(),
-            prompt(),
-            a="yes",
-            b="no",
-            order="forward",
-        )
-        for parameters in [(), (("protocol", "schema"),)]
-    )
+    line, schema = asked(), asked(by=judge(parameters=(("protocol", "schema"),)))
 
     assert "VERDICT" in line.system
     assert "VERDICT" in line.user
@@ -142,15 +142,13 @@ def test_the_fence_is_in_neither_response(a: str, b: str) -> None:
 @given(
     a=st.sampled_from(HOSTILE) | st.text(),
     b=st.sampled_from(HOSTILE) | st.text(),
-    asked=st.sampled_from(HOSTILE[:4]) | st.text(min_size=1),
+    text=st.sampled_from(HOSTILE[:4]) | st.text(min_size=1),
 )
-def test_every_text_stays_inside_its_fence(a: str, b: str, asked: str) -> None:
+def test_every_text_stays_inside_its_fence(a: str, b: str, text: str) -> None:
     """A response that poses as a verdict, a fence or an instruction is still only material."""
-    question = build_query(
-        judge(), instructions(), rubric(), prompt(text=asked), a=a, b=b, order="forward"
-    )
+    question = asked(prompt(text=text), a=a, b=b)
 
-    assert inside(question, "question") == asked
+    assert inside(question, "question") == text
     assert inside(question, "response A") == a
     assert inside(question, "response B") == b
     assert inside(question, "reference answer") == "aspirin"
@@ -160,7 +158,7 @@ def test_every_text_stays_inside_its_fence(a: str, b: str, asked: str) -> None:
 @given(a=st.text(), b=st.text())
 def test_the_swapped_order_is_the_forward_order_of_the_others(a: str, b: str) -> None:
     """Swapping must show the same pair, so that only the order can explain a change of mind."""
-    swapped = build_query(judge(), instructions(), rubric(), prompt(), a=a, b=b, order="swapped")
+    swapped = asked(a=a, b=b, order="swapped")
 
     assert swapped._replace(order="forward") == forward(b, a)
     assert (swapped.shown_a, swapped.shown_b) == (b, a)
@@ -169,15 +167,7 @@ def test_the_swapped_order_is_the_forward_order_of_the_others(a: str, b: str) ->
 @pytest.mark.parametrize("needs_gold", [True, False])
 def test_gold_is_shown_only_where_the_rubric_needs_it(*, needs_gold: bool) -> None:
     """A reference answer would tilt a judgement of clarity towards correctness."""
-    shown = build_query(
-        judge(),
-        instructions(),
-        rubric(needs_gold=needs_gold),
-        prompt(),
-        a="x",
-        b="y",
-        order="forward",
-    )
+    shown = asked(on=rubric(needs_gold=needs_gold))
 
     assert ("aspirin" in shown.user) == needs_gold
     assert (shown.gold_answer == "aspirin") == needs_gold
@@ -186,9 +176,7 @@ def test_gold_is_shown_only_where_the_rubric_needs_it(*, needs_gold: bool) -> No
 
 def test_a_missing_gold_answer_is_not_shown_as_none() -> None:
     """`None` between fences would be read as the right answer."""
-    question = build_query(
-        judge(), instructions(), rubric(), prompt(gold=None), a="x", b="y", order="forward"
-    )
+    question = asked(prompt(gold=None))
 
     assert "reference answer" not in question.user
     assert "None" not in question.user
@@ -203,11 +191,8 @@ def test_expected_behavior_is_shown_only_where_the_rubric_says(
 ) -> None:
     """The tag is a hint on calibration; on factuality it would favour a manner of speaking."""
     calibration = rubric("calibration", shows_expected_behavior=shows)
-    tagged = prompt(expected_behavior=behavior)
 
-    question = build_query(
-        judge(), instructions(), calibration, tagged, a="x", b="y", order="forward"
-    )
+    question = asked(prompt(expected_behavior=behavior), calibration)
 
     assert ("\n\nExpected behavior: hedge\n\n" in question.user) == is_shown
     assert ("Expected behavior" in question.user) == is_shown
@@ -223,43 +208,24 @@ def test_the_question_ends_with_what_to_judge_and_how_to_answer() -> None:
 
 def test_the_key_names_everything_the_judge_is_sent() -> None:
     """A verdict is used again only for the very same request to the very same judge."""
-    same, pair = forward(), {"a": "yes", "b": "no"}
-
-    others = [
-        build_query(
-            judge(model="other"), instructions(), rubric(), prompt(), **pair, order="forward"
-        ),
-        build_query(
-            judge(), instructions(), rubric(text="Be strict."), prompt(), **pair, order="forward"
-        ),
-        build_query(
-            judge(), instructions(), rubric(), prompt(gold="ibuprofen"), **pair, order="forward"
-        ),
-        build_query(
-            judge(), instructions(), rubric(), prompt(text="Which?"), **pair, order="forward"
-        ),
-        build_query(judge(), instructions(), rubric(), prompt(), **pair, order="swapped"),
-        forward("yes!", "no"),
+    questions = [
+        asked(),
+        asked(by=judge(model="other")),
+        asked(on=rubric(text="Be strict.")),
+        asked(prompt(gold="ibuprofen")),
+        asked(prompt(text="Which?")),
+        asked(order="swapped"),
+        asked(a="yes!"),
     ]
 
-    assert len({question.query_key for question in [same, *others]}) == 7
+    assert len({question.query_key for question in questions}) == 7
 
 
 def test_the_key_names_no_label() -> None:
     """Renaming a judge, a prompt or its subject must not buy a verdict again."""
     renamed = prompt("p9", text=prompt().text, subject="surgery", source="elsewhere")
 
-    question = build_query(
-        judge("renamed"),
-        instructions(),
-        rubric(version="9"),
-        renamed,
-        a="yes",
-        b="no",
-        order="forward",
-    )
-
-    assert question == forward()
+    assert asked(renamed, rubric(version="9"), judge("renamed")) == asked()
 
 
 def test_the_judge_is_not_shown_what_is_written_for_the_program() -> None:

@@ -127,9 +127,8 @@ def judged(
     max_usd: float | None = None,
 ) -> JudgingSummary:
     """Judge what is open on both prompts."""
-    task = JudgeTask(
-        JUDGE, [P1, P2], AskingRules(retries), how.pricing_of, max_usd=max_usd, limit=limit
-    )
+    pricing = how.pricing_of(JUDGE)
+    task = JudgeTask(JUDGE, [P1, P2], AskingRules(retries), pricing, max_usd=max_usd, limit=limit)
     return batched(recorder, task, lambda _: port, how)
 
 

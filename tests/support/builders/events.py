@@ -152,12 +152,7 @@ def responses(
 ) -> tuple[ResponseGenerated, ...]:
     """Return a response of every entrant to every prompt, or those that texts names."""
     return tuple(
-        ResponseGenerated(
-            response_key=cell.response_key,
-            entrant_id=who.entrant_id,
-            prompt_id=what.prompt_id,
-            seed=cell.seed,
-            sample=0,
+        cell.made(
             text=f"{who.entrant_id} on {what.prompt_id}" if texts is None else texts[place],
             finish_reason="stop",
             n_prompt_tokens=3,

@@ -95,9 +95,9 @@ def judged(
         told += [verdict(key, given, by=juror.judge_id) for key, given in said.items()]
     after = known(*events, *told)
     for juror in state.panel:
-        open_pairs = unreconciled(after, prompts, juror, DEFAULT_POLICY, skip_identical=True)
+        open_pairs = unreconciled(after, prompts, juror, skip_identical=True)
         for match in open_pairs:
-            on_record = match.key(juror.judge_id, DEFAULT_POLICY)._asdict()
+            on_record = match.key(juror.judge_id)._asdict()
             outcome: Outcome = "tie"
             if not match.is_identical:
                 both = (after.verdicts[key].event.verdict for _, key in match.keys)
@@ -140,7 +140,7 @@ def become(match: Match, fate: Fate) -> tuple[Event, ...]:
 
 def reconciled(match: Match, outcome: Outcome) -> PairReconciled:
     """Return the outcome of a match under the default policy."""
-    key_ = match.key(judge().judge_id, DEFAULT_POLICY)
+    key_ = match.key(judge().judge_id)
     return PairReconciled(outcome=outcome, **key_._asdict())
 
 
@@ -316,9 +316,7 @@ def verdicts_of(match: Match, juror: JudgeSettings, said: Said) -> tuple[Event, 
     return (
         verdict(match.forward.query_key, said[0], by=juror.judge_id),
         verdict(match.swapped.query_key, said[1], by=juror.judge_id),
-        PairReconciled(
-            outcome=swap_consistent(*said), **match.key(juror.judge_id, DEFAULT_POLICY)._asdict()
-        ),
+        PairReconciled(outcome=swap_consistent(*said), **match.key(juror.judge_id)._asdict()),
     )
 
 

@@ -31,7 +31,12 @@ from commands.cli.tables.plan import missing_responses_table, missing_verdicts_t
 from commands.cli.tables.reliability import calibration_table
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Table, difference_table
-from commands.decisions.recorder import Recorder, count_missing_responses, count_missing_verdicts
+from commands.decisions.recorder import (
+    MissingVerdicts,
+    Recorder,
+    count_missing_responses,
+    count_missing_verdicts,
+)
 from commands.entrants.generate import generate_missing
 from commands.importing.merge import MergeCounts
 from commands.judging.judge import JudgeTask, judge_open
@@ -49,8 +54,8 @@ from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension as by_strength
 from projections.reliability.calibration import Calibration, Case
 from projections.results.columns import Column
-from projections.tournament.remaining import AskingRules, progress
-from projections.tournament.settlement import by_dimension, settle
+from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.settlement import accounts_of, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.battles import Battle, in_columns
@@ -128,12 +133,8 @@ def tables() -> dict[str, Table]:
     return {
         "plan_generate": missing_responses_table(count_missing_responses(before, PROMPTS)),
         "plan_generate_done": missing_responses_table(count_missing_responses(answered, PROMPTS)),
-        "plan_judge": missing_verdicts_table(
-            count_missing_verdicts(answered, PROMPTS, JUDGE, ONCE)
-        ),
-        "plan_judge_too_early": missing_verdicts_table(
-            count_missing_verdicts(before, PROMPTS, JUDGE, ONCE)
-        ),
+        "plan_judge": missing_verdicts_table(_missing_verdicts(answered)),
+        "plan_judge_too_early": missing_verdicts_table(_missing_verdicts(before)),
         **_readings(recorder.state),
         **_audits(rows),
     }
@@ -179,6 +180,11 @@ def _judge(query: JudgeQuery) -> str:
     return "VERDICT: A" if query.shown_a.startswith("tuned") else "VERDICT: B"
 
 
+def _missing_verdicts(state: Tournament) -> tuple[MissingVerdicts, ...]:
+    queries = open_queries(state, PROMPTS, JUDGE, ONCE)
+    return count_missing_verdicts(state, PROMPTS, JUDGE, queries)
+
+
 def _readings(state: Tournament) -> dict[str, Table]:
     groups = by_dimension(state, settle(state, PROMPTS, JUDGE))
     roster = [each.entrant_id for each in state.roster]
@@ -196,7 +202,7 @@ def _readings(state: Tournament) -> dict[str, Table]:
         "winrates": winrates_table(win_rates(columns)),
         "matches": matches_table(settled),
         "responses": responses_table(state),
-        "progress": progress_table(progress(state, PROMPTS, JUDGE), JUDGE),
+        "progress": progress_table(state, JUDGE, accounts_of(state, PROMPTS, JUDGE)),
         "calibration": calibration_table([SURE]),
     }
 

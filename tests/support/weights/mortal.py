@@ -111,7 +111,7 @@ OF_DRIVERS: Final = (
     before(RayPool.fill, call=9),
     before(RayPool._result, call=3),
     before(RayPool._result, call=6),
-    before(Recorder._add, call=3),
+    before(Recorder.catch_up, call=4),
     before(EvaluationRecorder._catch_up, call=3),
 )
 

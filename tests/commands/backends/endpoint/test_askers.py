@@ -140,7 +140,7 @@ def test_a_server_without_a_price_goes_on_without_a_cap_only(
     prompts = [prompt(f"p{each}") for each in range(4)]
     recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
     wanted = [each.prompt_id for each in prompts]
-    free = JudgeTask(asked, wanted, AskingRules(0), lambda _: FlatRate(None))
+    free = JudgeTask(asked, wanted, AskingRules(0), FlatRate(None))
     fake.inject(Fault("server_error"))
 
     done = judge_open(recorder, free, lambda *_: served(fake.url), on_progress=no_progress)

@@ -102,7 +102,7 @@ def judge(gateway: Gateway, ledger: Ledger, **parameters: str | float) -> Tourna
     prompts = [prompt(f"p{each}") for each in range(4)]
     recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
     wanted = [each.prompt_id for each in prompts]
-    task = JudgeTask(asked, wanted, AskingRules(0), lambda _: FlatRate(1.0))
+    task = JudgeTask(asked, wanted, AskingRules(0), FlatRate(1.0))
     port = EndpointJudge(asked, Endpoint(gateway.url, "judge", None))
     judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     return recorder.state

@@ -53,7 +53,7 @@ def judge_through(
     prompts = [prompt(f"p{each}") for each in range(n_prompts)]
     recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
     wanted, errors = [each.prompt_id for each in prompts], list[str]()
-    task = JudgeTask(asked, wanted, AskingRules(0), lambda _: FlatRate(1.0), max_usd=max_usd)
+    task = JudgeTask(asked, wanted, AskingRules(0), FlatRate(1.0), max_usd=max_usd)
     for _ in range(retry):
         server = Endpoint(gateway.url, "judge", None, n_at_a_time=n_at_a_time)
         judge = EndpointJudge(asked, server)

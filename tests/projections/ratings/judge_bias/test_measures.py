@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from ledger.events.judging import Verdict
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.responses import ResponseGenerated
-from ledger.identity import Digest
 from projections.intervals import wilson
 from projections.ratings.judge_bias.measures import (
     SLOT,
@@ -23,7 +22,7 @@ from projections.ratings.judge_bias.pairs import JudgedPairs
 from projections.ratings.tournament import style_controlled
 from projections.results.judges import BiasRow
 from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN
-from projections.tournament.remaining import Repeat, repeats_of
+from projections.tournament.remaining import repeats_of
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import RecordedVerdict
@@ -309,7 +308,11 @@ def test_verdicts_that_change_when_asked_again_are_told_beside_flips() -> None:
     once = held(said)
     prompts = everything(once)
     first, second, third, fourth, *_ = repeats_of(once, prompts, JUDGES[0])
-    same = {each.key: once.verdicts[query].event.verdict for each, query in originals(once)}
+    same = {
+        each.key: once.verdicts[each.repeats].event.verdict
+        for each in repeats_of(once, prompts, JUDGES[0])
+        if each.repeats
+    }
     reversed_: dict[Verdict, Verdict] = {"A": "B", "B": "A", "TIE": "TIE"}
     tied: dict[Verdict, Verdict] = {"A": "TIE", "B": "TIE", "TIE": "A"}
     changed = {
@@ -333,9 +336,3 @@ def test_verdicts_that_change_when_asked_again_are_told_beside_flips() -> None:
     assert found["opus", "retest flips", TIE_BESIDE_WIN].value == pytest.approx(1 / 3)
     assert found["opus", "flips", "all pairs"] == figures(once)["opus", "flips", "all pairs"]
     assert fourth.key not in again.verdicts
-
-
-def originals(tournament: Tournament) -> list[tuple[Repeat, Digest]]:
-    """Return each repeat with the key of the query that it asks again."""
-    found = repeats_of(tournament, everything(tournament), JUDGES[0])
-    return [(each, dict(each.matches[0].keys)[each.order]) for each in found]
