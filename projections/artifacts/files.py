@@ -12,10 +12,10 @@ from ledger.events.registration import TournamentOpened
 from ledger.identity import Fields, Json
 from projections.artifacts.lines import line_files
 from projections.artifacts.ratings import elo_per_perm, elo_ratings, elo_results, pairwise_winrates
-from projections.artifacts.results import RatedRun, Results
+from projections.artifacts.results import Results
 
 
-def manifest(results: RatedRun) -> Fields:
+def manifest(results: Results) -> Fields:
     """Return what was run, with which settings, and the outcome counts of its pairings."""
     publication, tournament = results.publication, results.tournament
     opening, newest = tournament.opening, tournament.newest
@@ -78,8 +78,14 @@ def holds_ratings(path: str) -> bool:
 
 def files_of(results: Results) -> dict[str, bytes]:
     """Return every published file of a run, by its path relative to the run's folder."""
-    lines = {path: b"".join(pieces) for path, pieces in line_files(results.pairs).items()}
-    files = rating_files(results) | lines
+    files = {
+        "manifest.json": _json(manifest(results)),
+        "elo_results.json": _json(elo_results(results)),
+        "elo_per_perm.npz": elo_per_perm(results),
+        "pairwise_winrates.csv": pairwise_winrates(results),
+        "elo_ratings.json": _json(elo_ratings(results)),
+        **line_files(results),
+    }
     return dict(sorted(files.items(), key=_place))
 
 
@@ -98,17 +104,6 @@ _ORDER: Final = (
 
 def _place(file: tuple[str, bytes]) -> int:
     return next(place for place, beginning in enumerate(_ORDER) if file[0].startswith(beginning))
-
-
-def rating_files(results: RatedRun) -> dict[str, bytes]:
-    """Return the files that say of the run as a whole how it ended."""
-    return {
-        "manifest.json": _json(manifest(results)),
-        "elo_results.json": _json(elo_results(results)),
-        "elo_per_perm.npz": elo_per_perm(results),
-        "pairwise_winrates.csv": pairwise_winrates(results),
-        "elo_ratings.json": _json(elo_ratings(results)),
-    }
 
 
 def _json(value: Json) -> bytes:

@@ -1,7 +1,7 @@
 """The files of a run with a line for each pair: matches, verdicts with their replies, battles.
 
 Lines are as Python's `json` writes them. A text stands in many lines: it is encoded once, and they
-are pieces of what is encoded, which nobody needs to join who hashes them.
+are joined of pieces of what is encoded.
 """
 
 from collections.abc import Hashable, Iterator
@@ -15,7 +15,7 @@ from ledger.events.money import Usage
 from ledger.identity import Dimension
 from ledger.recorded import moment
 from projections.artifacts.judgearena import of_settlements
-from projections.artifacts.results import SettledPairs
+from projections.artifacts.results import Results
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
 from projections.verdicts.queries import RecordedVerdict
@@ -51,26 +51,24 @@ _NO_REPLIES: Final = b'[], "basis": "identical"}\n'
 
 
 Pieces: TypeAlias = list[bytes]
-"""What joined is a file, or a line of it: a pair's texts stand in many lines, and are one piece."""
+"""What joined is a line: a pair's texts stand in many lines, and are one piece."""
 
 
-def line_files(results: SettledPairs) -> dict[str, Pieces]:
-    """Return the files with lines for each pair; those of a section are a section of the run's."""
+def line_files(results: Results) -> dict[str, bytes]:
+    """Return the files with lines for each pair."""
     lines = PairLines(results)
-    return {
-        "matches/matches.jsonl": [*chain.from_iterable(lines.matches())],
-        **{
-            f"verdicts/{dimension}.jsonl": [*chain.from_iterable(lines.verdicts(dimension))]
-            for dimension in results.settlements
-        },
-        "battles.jsonl": [b"".join(chain.from_iterable(lines.battles()))],
+    files = {
+        "matches/matches.jsonl": lines.matches(),
+        **{f"verdicts/{each}.jsonl": lines.verdicts(each) for each in results.settlements},
+        "battles.jsonl": lines.battles(),
     }
+    return {path: b"".join(chain.from_iterable(each)) for path, each in files.items()}
 
 
 class PairLines:
     """The lines of settled pairs, each a JSON object."""
 
-    def __init__(self, results: SettledPairs) -> None:
+    def __init__(self, results: Results) -> None:
         self._results = results
         self._json = cache(_encode)  # of texts that stand in several lines
         self._moment = cache(_moment)  # what is appended together has one time

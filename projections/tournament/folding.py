@@ -66,33 +66,6 @@ def advance(state: Tournament, events: Iterable[Recorded]) -> Tournament:
     return draft.finish()
 
 
-def with_answers(state: Tournament, events: Iterable[Recorded]) -> Tournament:
-    """Return a state that also knows some responses, verdicts, failures and outcomes.
-
-    Everything else is as before: what they cost, how much is redacted, which event is the newest.
-    """
-    verdicts, outcomes = dict[Digest, RecordedVerdict](), dict[judging.PairKey, judging.Outcome]()
-    draft = _AnswersBuilder(state)
-    for recorded in events:
-        event = recorded.event
-        is_own = recorded.stream == state.stream
-        match event:  # most are its own verdicts and outcomes, which replace what others know
-            case judging.VerdictReceived() if is_own:
-                verdicts[event.query_key] = RecordedVerdict(event, recorded.recorded_us)
-            case judging.PairReconciled() if is_own:
-                outcomes[event.natural_key] = event.outcome
-            case _:
-                draft.add(recorded)
-    after = draft.finish()
-    return replace(
-        after,
-        verdicts=after.verdicts.update(verdicts),
-        outcomes=after.outcomes.update(outcomes),
-        version=state.version,
-        newest=state.newest,
-    )
-
-
 class _StateBuilder:
     """A state while events are added to it; changed in place."""
 
@@ -260,10 +233,3 @@ class _StateBuilder:
         if name not in self._maps:
             self._maps[name] = getattr(self._state, name).mutate()
         return self._maps[name]
-
-
-class _AnswersBuilder(_StateBuilder):
-    """A state while answers are added to it, whose cost is counted elsewhere."""
-
-    def _settle(self, event: judging.ReplyRead | judging.JudgeQueryFailed) -> None:
-        """Do nothing."""

@@ -160,13 +160,13 @@ def test_names_are_written_as_people_write_them() -> None:
 
 def matches(found: Results) -> list[dict[str, object]]:
     """Return the matches."""
-    return [json.loads(b"".join(line)) for line in PairLines(found.pairs).matches()]
+    return [json.loads(b"".join(line)) for line in PairLines(found).matches()]
 
 
 def judged(found: Results) -> list[dict[str, object]]:
     """Return the verdicts of the first dimension."""
     (dimension, *_) = found.settlements
-    return [json.loads(b"".join(line)) for line in PairLines(found.pairs).verdicts(dimension)]
+    return [json.loads(b"".join(line)) for line in PairLines(found).verdicts(dimension)]
 
 
 def test_a_match_has_the_fields_of_the_customers() -> None:
@@ -274,7 +274,7 @@ def test_battles_have_the_mean_of_both_verdicts() -> None:
     """JudgeArena rates by preferences; opposite winners are half a win for each."""
     found = results(*history(cup(), "a", "b", "tie", "inconsistent", "refused", "pending"))
 
-    rows = [json.loads(b"".join(line)) for line in PairLines(found.pairs).battles()]
+    rows = [json.loads(b"".join(line)) for line in PairLines(found).battles()]
 
     assert [(row["model_a"], row["model_b"], row["winner"]) for row in rows] == [
         ("zoe", "amy", "model_a"),

@@ -110,7 +110,7 @@ def test_a_run_holds_the_replies_in_the_orders_that_were_asked() -> None:
         entrants=[entrant(name) for name in ("zoe", "amy", "kim")],
     )
     told = judged(answered(with_judging(opening, COUNTERBALANCED)), slot_a)
-    lines = PairLines(results(*told).pairs)
+    lines = PairLines(results(*told))
     rows = [json.loads(b"".join(line)) for line in lines.verdicts(STATE.dimensions[0].dimension)]
 
     assert Counter(len(row["raw"]) for row in rows) == N_ORDERS
