@@ -6,7 +6,6 @@ are joined of pieces of what is encoded.
 
 from collections.abc import Hashable, Iterator
 from functools import cache, cached_property
-from itertools import chain
 from typing import Final, TypeAlias
 
 import msgspec
@@ -52,17 +51,6 @@ _NO_REPLIES: Final = b'[], "basis": "identical"}\n'
 
 Pieces: TypeAlias = list[bytes]
 """What joined is a line: a pair's texts stand in many lines, and are one piece."""
-
-
-def line_files(results: Results) -> dict[str, bytes]:
-    """Return the files with lines for each pair."""
-    lines = PairLines(results)
-    files = {
-        "matches/matches.jsonl": lines.matches(),
-        **{f"verdicts/{each}.jsonl": lines.verdicts(each) for each in results.settlements},
-        "battles.jsonl": lines.battles(),
-    }
-    return {path: b"".join(chain.from_iterable(each)) for path, each in files.items()}
 
 
 class PairLines:
