@@ -55,17 +55,6 @@ def test_a_candidate_passes_or_is_stopped(
     assert (row["n_more_prompts"] is None) == (code != 6)
 
 
-def test_nobody_passes_while_pairs_are_open(demo: Path) -> None:
-    """A server that died left a part of the prompts, which nobody chose."""
-    done = launch(demo, "gate", "--candidate", BEST, "--baseline", WORST, "--as-of", "300")
-
-    assert done.returncode == 6
-    assert (
-        "pairs of the two are not judged yet: `tourney gate --run` goes on"
-        in done.stderr + done.stdout
-    )
-
-
 def test_a_summary_can_stand_in_a_pull_request(demo: Path) -> None:
     """A table of Markdown and 3: it is worse; what else is to be known is in the job's log."""
     done = launch(demo, "gate", "--candidate", WORST, "--baseline", BEST, "--format", "md")

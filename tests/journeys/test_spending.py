@@ -441,21 +441,6 @@ def test_an_evaluation_at_a_server_is_planned_paid_and_done_once(
     assert said in second.stderr.splitlines()
 
 
-def test_a_sample_that_two_entrants_share_is_one_gap(
-    tourney_at_endpoint: Tourney, endpoint_folder: Path, fake: FakeOpenAI
-) -> None:
-    """Both are one when greedy: what was given up once is not told as two."""
-    with (endpoint_folder / "tournament.toml").open("a", encoding="utf-8") as settings:
-        settings.write(EVALUATIONS)
-    fake.inject(Fault("bad_request"))
-
-    done = tourney_at_endpoint("apply", "evaluate")
-
-    assert done.returncode == 6, done.stderr
-    assert "2 samples were missing: 1 observed, 1 unscorable;" in done.stderr
-    assert "error: 1 sample could not be scored;" in done.stderr
-
-
 def test_rejected_responses_are_asked_for_again(
     tourney_at_endpoint: Tourney, endpoint_folder: Path, fake: FakeOpenAI
 ) -> None:
