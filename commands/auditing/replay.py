@@ -124,20 +124,15 @@ def _looks_taken_otherwise(
     """
     kinds = {type_name(LookTaken), type_name(LedgerMerged)}
     found = [*ledger.read(stream=stream, types=kinds, until=until)]
-    own = [
-        each.position
-        for each in found
-        if isinstance(each.event, LookTaken) and not any(_took_in(other, each) for other in found)
-    ]
-    state, page = Tournament(stream), list[Recorded]()
-    for recorded in ledger.read(until=own[-1]) if own else ():
-        look, is_own = recorded.event, recorded.position in own
-        if is_own or len(page) == _PAGE:
-            state, page = advance(state, page), []
-        if isinstance(look, LookTaken) and is_own and not decides_alike(look_now(state), look):
+    state, last = Tournament(stream), 0
+    for taken in found:
+        look, before = taken.event, taken.position - 1
+        if not isinstance(look, LookTaken) or any(_took_in(other, taken) for other in found):
+            continue
+        state, last = advance(state, ledger.read(after=last, until=before)), before
+        if not decides_alike(look_now(state), look):
             why, is_fault = "its verdicts decide otherwise", not state.redactions.positions
             yield Difference(f"look {look.number}", "decisions", why, is_fault=is_fault)
-        page.append(recorded)
 
 
 def _selected_claims(
