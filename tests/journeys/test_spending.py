@@ -495,16 +495,3 @@ def test_a_cap_counts_what_evaluations_cost(
     assert (evaluated.returncode, generated.returncode) == (0, 5)
     assert spent["n_answers"] == len(fake.traffic.asked) == 2
     assert "send fewer requests with `tourney apply ... --limit`" in generated.stderr
-
-
-def test_it_is_as_of_a_position(tourney_at_endpoint: Tourney, billed: Path) -> None:
-    """What was answered later was not spent then."""
-    tourney_at_endpoint("apply", "generate", "--yes", "--limit", "1")
-    with Ledger.read_only(billed / "tournament.db") as ledger:
-        then, before = ledger.head.position, next(ledger.read(types=["RequestsSubmitted"])).position
-    tourney_at_endpoint("apply", "generate", "--yes")
-
-    assert [
-        each["n_answers"] for each in at_entrants(tourney_at_endpoint, "--as-of", str(then))
-    ] == [1]
-    assert at_entrants(tourney_at_endpoint, "--as-of", str(before - 1)) == []
