@@ -15,7 +15,8 @@ from ledger.chain import Head
 from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.money import Usage
 from ledger.events.registry import Event
-from projections.artifacts.files import files_of, holds_ratings, holds_texts, manifest
+from ledger.identity import digest_of_bytes
+from projections.artifacts.files import digests_of, files_of, holds_ratings, holds_texts, manifest
 from projections.artifacts.lines import PairLines
 from projections.artifacts.results import Results
 from projections.verdicts.policies import DEFAULT_POLICY
@@ -68,10 +69,13 @@ def texts_of(path: str, content: bytes) -> list[bytes]:
 @pytest.mark.parametrize("fates", [(), ("a", "tie")])
 def test_a_run_has_every_file_of_the_design(fates: tuple[Fate, ...]) -> None:
     """Scripts of the customer open these paths, with or without a verdict."""
-    files = files_of(results(*history(opened(rubrics=RUBRICS), *fates)))
+    run = results(*history(opened(rubrics=RUBRICS), *fates))
+
+    files = files_of(run)
 
     assert set(files) == NAMES
     assert bool(files["battles.jsonl"]) == bool(fates)
+    assert digests_of(run) == {path: digest_of_bytes(each) for path, each in files.items()}
 
 
 def test_the_archive_of_traces_holds_no_date() -> None:
