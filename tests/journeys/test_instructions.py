@@ -115,13 +115,6 @@ def servers() -> Iterator[tuple[FakeOpenAI, FakeAnthropic, Asked]]:
         yield server, anthropic, asked
 
 
-@pytest.fixture
-def trivia(tmp_path: Path, servers: tuple[FakeOpenAI, FakeAnthropic, Asked]) -> Trivia:
-    """Give a tournament on trivia whose instructions are those that ship."""
-    server, anthropic, _ = servers
-    return Trivia(lay_out(tmp_path), server, anthropic)
-
-
 @pytest.fixture(scope="module")
 def at_endpoint_once(
     servers: tuple[FakeOpenAI, FakeAnthropic, Asked], tmp_path_factory: pytest.TempPathFactory
