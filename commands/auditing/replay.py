@@ -1,7 +1,7 @@
 """Use case: rebuild published runs from the events, and compare them byte for byte."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ from ledger.identity import Digest, StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files
 from ledger.store import Ledger
-from projections.artifacts.files import files_of, holds_ratings, holds_texts
+from projections.artifacts.files import digests_of, files_of, holds_ratings, holds_texts
 from projections.artifacts.results import Results, results_of
 from projections.ratings.looks import decides_alike, look_now
 from projections.tournament.folding import advance
@@ -53,11 +53,16 @@ class Claim(NamedTuple):
 
 
 class Rebuilt(NamedTuple):
-    """A claim, and its files as the ledger gives them today."""
+    """A claim, and its results as the ledger gives them today."""
 
     claim: Claim
-    files: Mapping[str, bytes]  # compared with the claim
+    digests: Mapping[str, Digest]  # of its files, compared with the claim
     results: Results | None  # from which they are made; None: its terms name what is not there
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """Its files."""
+        return files_of(self.results) if self.results else {}
 
     @property
     def redacted(self) -> Sequence[int]:
@@ -98,9 +103,9 @@ def replay(
     """
     claims = _selected_claims(ledger, stream, until=until, against=against)
     differences: list[Difference] = []
-    for rebuilt in rebuilt_runs(ledger.read(until=until), claims):
-        digests = {path: digest_of_bytes(each) for path, each in rebuilt.files.items()}
-        differences += differences_from_claim(rebuilt.claim, digests, rebuilt.redacted)
+    last = max((claim.as_of for claim in claims), default=0)
+    for rebuilt in rebuilt_runs(ledger.read(until=last), claims):
+        differences += differences_of(rebuilt)
         if against is not None:
             differences += _differences_from_folder(rebuilt, against)
         if out is not None:
@@ -119,20 +124,15 @@ def _looks_taken_otherwise(
     """
     kinds = {type_name(LookTaken), type_name(LedgerMerged)}
     found = [*ledger.read(stream=stream, types=kinds, until=until)]
-    own = [
-        each.position
-        for each in found
-        if isinstance(each.event, LookTaken) and not any(_took_in(other, each) for other in found)
-    ]
-    state, page = Tournament(stream), list[Recorded]()
-    for recorded in ledger.read(until=own[-1]) if own else ():
-        look, is_own = recorded.event, recorded.position in own
-        if is_own or len(page) == _PAGE:
-            state, page = advance(state, page), []
-        if isinstance(look, LookTaken) and is_own and not decides_alike(look_now(state), look):
+    state, last = Tournament(stream), 0
+    for taken in found:
+        look, before = taken.event, taken.position - 1
+        if not isinstance(look, LookTaken) or any(_took_in(other, taken) for other in found):
+            continue
+        state, last = advance(state, ledger.read(after=last, until=before)), before
+        if not decides_alike(look_now(state), look):
             why, is_fault = "its verdicts decide otherwise", not state.redactions.positions
             yield Difference(f"look {look.number}", "decisions", why, is_fault=is_fault)
-        page.append(recorded)
 
 
 def _selected_claims(
@@ -175,23 +175,34 @@ def _took_in(merge: Recorded, each: Recorded) -> bool:
     )
 
 
-def rebuilt_runs(events: Iterator[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
-    """Fold the events once, and yield each claim with its files, in the order of as-of."""
+def rebuilt_runs(events: Iterable[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
+    """Go through all events once, and yield each claim with its results, in the order of as-of."""
     states = {claim.stream: Tournament(claim.stream) for claim in claims}
-    last = 0
-    for claim in sorted(claims, key=attrgetter("as_of")):
-        if claim.as_of > last:
-            last, coming = claim.as_of, _up_to(claim.as_of, events)
-            while page := list(islice(coming, _PAGE)):
-                states = {stream: advance(state, page) for stream, state in states.items()}
-        yield _rebuilt(states[claim.stream], claim)
+    waiting = deque(sorted(claims, key=attrgetter("as_of")))
+    page: list[Recorded] = []
+    for recorded in events:
+        is_due = waiting and waiting[0].as_of < recorded.position
+        if is_due or len(page) == _PAGE:
+            states, page = _after(states, page), []
+        while waiting and waiting[0].as_of < recorded.position:
+            yield _rebuilt(states, waiting.popleft())
+        if waiting:
+            page.append(recorded)
+    states = _after(states, page)
+    yield from (_rebuilt(states, claim) for claim in waiting)
 
 
-def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:
-    """Return a claim with its files: none if its terms name something that is not there."""
+def _after(
+    states: Mapping[StreamId, Tournament], page: Sequence[Recorded]
+) -> dict[StreamId, Tournament]:
+    return {stream: advance(state, page) for stream, state in states.items()}
+
+
+def _rebuilt(states: Mapping[StreamId, Tournament], claim: Claim) -> Rebuilt:
+    """Return a claim with its results: none if its terms name something that is not there."""
     try:
-        results = results_of(state, claim.ratings.publication)
-        return Rebuilt(claim, files_of(results), results)
+        results = results_of(states[claim.stream], claim.ratings.publication)
+        return Rebuilt(claim, digests_of(results), results)
     except LookupError:
         return Rebuilt(claim, {}, None)
 
@@ -202,33 +213,20 @@ def _report(ledger: Ledger, rebuilt: Rebuilt) -> Mapping[str, bytes]:
     return {} if rebuilt.results is None else report_of_run(ledger, rebuilt.results)
 
 
-def _up_to(position: int, events: Iterator[Recorded]) -> Iterator[Recorded]:
-    """Yield events up to a position, and leave the rest in the iterator."""
-    for recorded in events:
-        yield recorded
-        if recorded.position >= position:
-            return
-
-
-def differences_from_claim(
-    claim: Claim, digests: Mapping[str, Digest], redacted: Sequence[int]
-) -> Iterator[Difference]:
-    """Yield the files that the events no longer give as they were published.
-
-    Args:
-        claim: The publication.
-        digests: Of the files as the ledger gives them today, by path.
-        redacted: The positions of redacted events.
-    """
+def differences_of(rebuilt: Rebuilt) -> Iterator[Difference]:
+    """Yield the files that the events no longer give as they were published."""
+    claim = rebuilt.claim
     for artifact in claim.ratings.artifacts:
-        found = digests.get(artifact.path)
+        found = rebuilt.digests.get(artifact.path)
         if found is None:
             yield Difference(claim.run, artifact.path, "was published and is no longer made")
-        elif found != artifact.digest and claim.may_differ(artifact.path):
+        elif found == artifact.digest:
+            continue
+        elif claim.may_differ(artifact.path):
             yield Difference(claim.run, artifact.path, _EARLIER_ARITHMETIC, is_fault=False)
-        elif found != artifact.digest:
+        else:
             why = "differs from what was published"
-            yield _differing(claim.run, artifact.path, why, redacted)
+            yield _differing(claim.run, artifact.path, why, rebuilt.redacted)
 
 
 _EARLIER_ARITHMETIC: Final = (

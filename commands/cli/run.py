@@ -25,7 +25,7 @@ from commands.cli.tables.table import table_of
 from commands.errors import DoneWithGaps, MissingExtra, counted
 from commands.judging.session import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
-from commands.runs.doctor import Finding, findings_by, missing_models
+from commands.runs.doctor import Finding, findings, missing_models
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.starting.demo import lay_out_demo
 from commands.settings.starting.new_tournament import SETTINGS
@@ -146,8 +146,8 @@ def doctor(
     selection: Selection = ctx.obj
     settings = selection.config if selection.config.exists() else None
     today, version = datetime.now(UTC).date(), sqlite3.sqlite_version_info
-    findings = [
-        *findings_by(
+    found = [
+        *findings(
             settings,
             selection.path,
             version,
@@ -156,7 +156,7 @@ def doctor(
             open_dataset=open_dataset,
         )
     ]
-    selection.writer.write(table_of(Finding, findings, "tourney/doctor@1", "This machine"))
-    bad = [finding.what for finding in findings if finding.grade == "bad"]
+    selection.writer.write(table_of(Finding, found, "tourney/doctor@1", "This machine"))
+    bad = [finding.what for finding in found if finding.grade == "bad"]
     if bad:
         raise TourneyError(f"not ready: {', '.join(bad)}; see the findings above")

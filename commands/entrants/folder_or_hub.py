@@ -1,8 +1,9 @@
 """Find weights by what the settings call them: a folder on this machine, or a name on the Hub."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, TypeAlias
 
 from commands.errors import MissingExtra, NotFetched, WeightsError
 
@@ -16,16 +17,11 @@ class HubSnapshot(NamedTuple):
     commit: str
 
 
-class FetchSnapshot(Protocol):
-    """Fetches a model's files from the Hugging Face Hub, or finds them in its cache."""
+FetchSnapshot: TypeAlias = Callable[[str, str | None], HubSnapshot]
+"""Returns the files of `org/name` at a branch, tag or commit, from the Hub or its cache here.
 
-    def __call__(self, name: str, revision: str | None) -> HubSnapshot:
-        """Return the files of `org/name`; the revision is a branch, tag or commit.
-
-        Raises:
-            NotFetched: The Hub does not give them, and its cache does not have them.
-            MissingExtra: The Hub's client is not installed.
-        """
+It raises NotFetched where neither has them, and MissingExtra without the Hub's client.
+"""
 
 
 class FoundWeights(NamedTuple):

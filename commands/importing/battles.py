@@ -245,13 +245,10 @@ def _import(
     return taken
 
 
-class _Chunk(NamedTuple):
-    battles: Sequence[ImportedBattle]
-    n_skipped: int  # rows left out among and after them
-
-
-def _chunks(rows: Iterable[ImportedBattle | BadRow], taken: BattleImport) -> Iterator[_Chunk]:
-    """Yield battles in chunks that fit one event; count the rows left out."""
+def _chunks(
+    rows: Iterable[ImportedBattle | BadRow], taken: BattleImport
+) -> Iterator[tuple[Sequence[ImportedBattle], int]]:
+    """Yield battles in chunks that fit one event, and how many rows were left out among them."""
     battles: list[ImportedBattle] = []
     n_before = 0  # rows left out before this chunk
     for row in rows:
@@ -259,11 +256,11 @@ def _chunks(rows: Iterable[ImportedBattle | BadRow], taken: BattleImport) -> Ite
             taken.skip(row)
             continue
         if len(battles) == imports.MAX_BATTLES:
-            yield _Chunk(battles, taken.n_left_out - n_before)
+            yield battles, taken.n_left_out - n_before
             battles, n_before = [], taken.n_left_out
         battles.append(row)
     if battles:
-        yield _Chunk(battles, taken.n_left_out - n_before)
+        yield battles, taken.n_left_out - n_before
 
 
 def _require_battles(taken: BattleImport, *, skip_bad: bool) -> None:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from commands.report.subject import Subject
@@ -130,20 +130,12 @@ def _sample(judged: Sequence[Settlement], disputed: frozenset[PairNames]) -> lis
     for each in judged:
         key = dimension, _, a, b = each.pairing.names
         kinds[str(key not in disputed), dimension, a, b, each.status].append(each)
-    chosen = islice(_in_turn([kinds[kind] for kind in sorted(kinds)]), _SAMPLE)
+    groups = [sorted(kinds[kind], key=_drawn) for kind in sorted(kinds)]
+    in_turn = filter(None, chain.from_iterable(zip_longest(*groups)))
     return sorted(
-        chosen,
+        islice(in_turn, _SAMPLE),
         key=lambda each: (each.pairing.names not in disputed, _drawn(each)[0], each.pairing.names),
     )
-
-
-def _in_turn(groups: Sequence[list[Settlement]]) -> Iterator[Settlement]:
-    """Yield the first of each group, then the second; a group is sorted when its turn comes."""
-    for place in range(max(map(len, groups), default=0)):
-        for group in groups:
-            if place == 0:
-                group.sort(key=_drawn)
-            yield from group[place : place + 1]
 
 
 def _drawn(settlement: Settlement) -> tuple[bool, str]:

@@ -50,7 +50,7 @@ class Finding(NamedTuple):
     says: Annotated[str, Column("Found")]
 
 
-def findings_by(
+def findings(
     config: Path | None,
     ledger: Path,
     sqlite_version: tuple[int, ...],
@@ -59,27 +59,28 @@ def findings_by(
     reach: Reach,
     open_dataset: OpenDataset = no_dataset,
 ) -> Iterator[Finding]:
-    """Check what a run by some settings needs; None: there are no settings."""
-    settings: Settings | None = None
-    faults: Sequence[str] = ()
-    prices = price_table()
-    if config is not None:
-        try:
-            settings = read_settings(config, os.environ)
-            named = settings.judge.prices
-            prices = price_table(None if named is None else config.parent / named)
-        except ConfigurationError as error:
-            settings, faults = None, error.faults
-    yield from findings(
-        ledger,
-        sqlite_version,
-        today=today,
-        servers=servers_of(settings) if settings else (),
-        reach=reach,
-        prices=prices,
-        cap_usd=settings.judge.max_usd if settings else None,
-        needs_weights=settings is not None and _has_weights(settings),
-    )
+    """Check what a run needs; nothing is changed, and nothing is sent that costs money.
+
+    Args:
+        config: The settings of the run; None: there are none.
+        ledger: Where the ledger is or will be.
+        sqlite_version: The version of Python's SQLite library.
+        today: The date to compare the prices' with.
+        reach: Asks a server whether it is there.
+        open_dataset: Opens a bank on the Hub.
+    """
+    settings, prices, faults = _read(config)
+    yield Finding("tourney", "good", VERSION)
+    yield _sqlite(sqlite_version)
+    yield _file_system(ledger)
+    yield _disk(ledger.absolute().parent)
+    yield _ledger(ledger)
+    yield _models(is_needed=settings is not None and _has_weights(settings))
+    yield _prices(today)
+    servers = servers_of(settings) if settings else ()
+    yield from _unpriced(servers, prices, settings.judge.max_usd if settings else None)
+    yield from _keys(servers)
+    yield from (_server(each, reach) for each in servers if _has_key(each))
     yield from (Finding("settings", "bad", fault) for fault in faults)
     if config is not None and settings is not None:
         folder = config.parent
@@ -87,6 +88,18 @@ def findings_by(
         bank = partial(bank_named, settings.prompts.bank, folder, open_dataset)
         yield from judging_findings(bank, rubrics)
         yield from _faulty_instructions(settings, folder)
+
+
+def _read(config: Path | None) -> tuple[Settings | None, PriceTable, Sequence[str]]:
+    """Return the settings and their prices, or the faults in them; each may be missing."""
+    if config is None:
+        return None, price_table(), ()
+    try:
+        settings = read_settings(config, os.environ)
+        named = settings.judge.prices
+        return settings, price_table(None if named is None else config.parent / named), ()
+    except ConfigurationError as error:
+        return None, price_table(), error.faults
 
 
 def _faulty_instructions(settings: Settings, folder: Path) -> Iterator[Finding]:
@@ -98,42 +111,6 @@ def _faulty_instructions(settings: Settings, folder: Path) -> Iterator[Finding]:
             read_instructions(folder / section.instructions, key)
         except ConfigurationError as error:
             yield Finding(key, "bad", error.faults[0])
-
-
-def findings(
-    ledger: Path,
-    sqlite_version: tuple[int, ...],
-    *,
-    today: date,
-    servers: Sequence[Server],
-    reach: Reach,
-    prices: PriceTable,
-    cap_usd: float | None,
-    needs_weights: bool,
-) -> Iterator[Finding]:
-    """Check what a run needs; nothing is changed, and nothing is sent that costs money.
-
-    Args:
-        ledger: Where the ledger is or will be.
-        sqlite_version: The version of Python's SQLite library.
-        today: The date to compare the prices' with.
-        servers: Those of the settings. A judge of the jury is asked only if it is named, so its
-            missing key, server or price is no obstacle.
-        reach: Asks a server whether it is there.
-        prices: The price table of the settings.
-        cap_usd: The settings' cap on judging; None: there is none.
-        needs_weights: Whether an entrant or a judge is weights on this machine.
-    """
-    yield Finding("tourney", "good", VERSION)
-    yield _sqlite(sqlite_version)
-    yield _file_system(ledger)
-    yield _disk(ledger.absolute().parent)
-    yield _ledger(ledger)
-    yield _models(is_needed=needs_weights)
-    yield _prices(today)
-    yield from _unpriced(servers, prices, cap_usd)
-    yield from _keys(servers)
-    yield from (_server(each, reach) for each in servers if _has_key(each))
 
 
 def judging_findings(

@@ -68,8 +68,6 @@ def answer_annotator(request: PageRequest, access: Access, box: BallotBox) -> Pa
     refused = access.refusal(request)
     if refused is not None:
         return refused
-    if request.path == "/favicon.ico":
-        return PageReply(status=HTTPStatus.NO_CONTENT)
     if request.method == "POST":
         return _take(request, box)
     match request.path.split("/")[1:]:

@@ -108,7 +108,7 @@ class Access:
         return hmac.digest(self.token.encode(), b"form", sha256).hex()
 
     def refusal(self, request: PageRequest) -> PageReply | None:
-        """Return why a request is refused, or the way in; None: it is let in."""
+        """Return why a request is refused, or the way in; None: it is let in, and asks for more."""
         host = request.host.rpartition(":")[0] or request.host
         if host not in _OWN_NAMES:  # a site whose name was pointed at this machine
             return plain(HTTPStatus.MISDIRECTED_REQUEST, "This is not the host that you named.")
@@ -122,6 +122,8 @@ class Access:
             return plain(HTTPStatus.FORBIDDEN, "Open the address that tourney printed.")
         if request.method == "POST" and not self._is_own_form(request):
             return plain(HTTPStatus.FORBIDDEN, "This form was not sent from the page.")
+        if request.path == "/favicon.ico":
+            return PageReply(status=HTTPStatus.NO_CONTENT)
         return None
 
     def _enter(self, request: PageRequest) -> PageReply:

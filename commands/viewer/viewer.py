@@ -44,8 +44,6 @@ def answer(request: PageRequest, access: Access, follower: Follower) -> PageRepl
         return refused
     if request.path == "/events":
         return PageReply(kind="text/event-stream", stream=follower.events())
-    if request.path == "/favicon.ico":
-        return PageReply(status=HTTPStatus.NO_CONTENT)
     view, fault = follower.view, follower.fault
     if view is None:
         waiting = page(pages.waiting_page(fault), policy())

@@ -1,15 +1,11 @@
 """A cheap judge on all prompts, a strong one on a share: what is owed, rated and told."""
 
-import json
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from commands.settings.inputs import shipped_data
-from commands.settings.starting.demo import lay_out_demo
-from tests.support.command_line.launching import launch
+from tests.support.command_line.launching import launch, lay_out_recorded
+from tests.support.command_line.settled import said
 
 N_PROMPTS = 30
 JURY = """
@@ -24,11 +20,7 @@ tie_band = 0.01
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the demo of recorded answers after a run; its juror was not asked yet."""
-    folder = tmp_path_factory.mktemp("cascades") / "demo"
-    lay_out_demo(folder, weights=False)
-    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
-        bank = "".join(islice(prompts, 58, 58 + N_PROMPTS))
-    (folder / "bank.jsonl").write_text(bank, encoding="utf-8")
+    folder = lay_out_recorded(tmp_path_factory.mktemp("cascades") / "demo", N_PROMPTS)
     settings = folder / "tournament.toml"
     settings.write_text(settings.read_text(encoding="utf-8") + JURY, encoding="utf-8")
     launch(folder, "run")
@@ -40,13 +32,6 @@ def at_share(folder: Path, share: float) -> None:
     settings = folder / "tournament.toml"
     text = settings.read_text(encoding="utf-8").partition("\nshare = ")[0].rstrip()
     settings.write_text(f"{text}\nshare = {share}\n", encoding="utf-8")
-
-
-def said(folder: Path, *words: str) -> Any:  # noqa: ANN401  # JSON
-    """Return the JSON that a command prints."""
-    done = launch(folder, *words, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def n_owed(folder: Path) -> int:

@@ -2,34 +2,27 @@
 
 import json
 import shutil
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commands.settings.inputs import shipped_data
-from commands.settings.starting.demo import lay_out_demo
-from tests.support.command_line.launching import launch
+from tests.support.command_line.launching import bring_prompts, launch, lay_out_recorded
+from tests.support.command_line.settled import said
 
-N_BEFORE, N_PROMPTS = 58, 6  # of the bank: here many answers differ
+N_PROMPTS = 6
 
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Path:
     """Give the demo of recorded answers, on less of its bank."""
-    folder = tmp_path / "demo"
-    lay_out_demo(folder, weights=False)
-    bring_prompts(folder, N_PROMPTS)
-    return folder
+    return lay_out_recorded(tmp_path / "demo", N_PROMPTS)
 
 
 @pytest.fixture(scope="module")
 def judged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the demo after a run on 30 prompts, to be copied."""
-    folder = tmp_path_factory.mktemp("designs") / "demo"
-    lay_out_demo(folder, weights=False)
-    bring_prompts(folder, 30)
+    folder = lay_out_recorded(tmp_path_factory.mktemp("designs") / "demo", 30)
     launch(folder, "run")
     return folder
 
@@ -40,26 +33,17 @@ def judged(judged_once: Path, tmp_path: Path) -> Path:
     return shutil.copytree(judged_once, tmp_path / "judged")
 
 
-def bring_prompts(folder: Path, n: int) -> None:
-    """Write so many prompts of the shipped bank into the demo's."""
-    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
-        bank = "".join(islice(prompts, N_BEFORE, N_BEFORE + n))
-    (folder / "bank.jsonl").write_text(bank, encoding="utf-8")
-
-
 def judge_by(folder: Path, design: str | None) -> None:
     """Write a design into the settings; None: all pairs meet."""
     settings = folder / "tournament.toml"
     text = settings.read_text(encoding="utf-8").partition("\n[judging]")[0].rstrip()
-    said = f"\n\n[judging]\n{design}" if design else ""
-    settings.write_text(f"{text}{said}\n", encoding="utf-8")
+    table = f"\n\n[judging]\n{design}" if design else ""
+    settings.write_text(f"{text}{table}\n", encoding="utf-8")
 
 
 def n_open(folder: Path) -> int:
     """Return how many judge queries are open."""
-    planned = launch(folder, "plan", "judge", "--json")
-    assert planned.returncode == 0, planned.stderr
-    return sum(row["n_queries"] for row in json.loads(planned.stdout)["rows"])
+    return sum(row["n_queries"] for row in said(folder, "plan", "judge")["rows"])
 
 
 def accounted(folder: Path) -> str:
@@ -136,9 +120,7 @@ def test_entrants_are_linked_on_the_prompts_that_are_judged(demo: Path) -> None:
 
 def forecast(folder: Path, *words: str) -> list[dict[str, Any]]:
     """Return the designs that are compared."""
-    shown = launch(folder, "plan", "judge", *words, "--json")
-    assert shown.returncode == 0, shown.stderr
-    rows: list[dict[str, Any]] = json.loads(shown.stdout)["rows"]
+    rows: list[dict[str, Any]] = said(folder, "plan", "judge", *words)["rows"]
     return rows
 
 

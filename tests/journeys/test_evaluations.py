@@ -170,23 +170,6 @@ def require_an_evaluation_to_score_again(place: Path) -> None:
     assert "scored again by the same `tourney evaluate`" in without.stderr
 
 
-@pytest.mark.parametrize(
-    ("option", "why", "known"),
-    [
-        ("--entrant", "not on the roster", "base_olmo, security_only"),
-        ("--evaluation", "not configured", "echo, choices, texts"),
-    ],
-)
-def test_an_option_that_names_nothing_says_what_there_is(
-    tourney: Tourney, option: str, why: str, known: str
-) -> None:
-    """A misspelt name must not evaluate nothing, and call it done."""
-    done = tourney("plan", "evaluate", option, "ghost")
-
-    assert done.returncode == 2
-    assert f"{option} 'ghost' is {why}; choose one of: {known}" in done.stderr
-
-
 def test_settings_without_evaluations_say_how_to_have_some(place: Path, tourney: Tourney) -> None:
     """There is nothing to plan."""
     settings = place / "tournament.toml"
@@ -241,14 +224,6 @@ def test_a_table_says_each_metric_how_sure_it_is_and_of_what(tourney_on_record: 
     assert notes[-2] == "No interval: it takes 6 prompts."
     assert "base on recall: 1 unscorable, too_long: recall[3]: 4,100 tokens" in done.stdout
     assert "only entrants with the same tokenizer" in notes[-1]
-
-
-def test_metrics_of_an_earlier_position_are_of_what_was_known(tourney_on_record: Tourney) -> None:
-    """What was said of an entrant last week can be found again."""
-    done = tourney_on_record("project", "metrics", "--as-of", "12", "--format", "csv")
-
-    assert "tuned" not in done.stdout
-    assert "base on recall is incomplete" in done.stderr
 
 
 def test_two_entrants_are_compared_on_what_both_observed(tourney_on_record: Tourney) -> None:
@@ -414,16 +389,3 @@ def test_two_commands_on_one_new_ledger_take_turns(place: Path) -> None:
         events = [recorded.event for recorded in ledger.read()]
     assert sum(isinstance(each, EvaluationPlanned) for each in events) == 1
     assert sum(isinstance(each, SampleObserved) for each in events) == 3
-
-
-def test_what_cannot_be_evaluated_leaves_no_ledger(place: Path) -> None:
-    """An empty one would look like a run without results."""
-    (place / "empty").mkdir()
-    (place / "empty" / "model.safetensors").write_bytes(b"none")
-    before = {*place.iterdir()}
-
-    done = launch(place, "evaluate", "empty", "--uses", "copying", "-l", "sub/new.db")
-
-    assert done.returncode in {1, 2}, done.stderr
-    assert "empty" in done.stderr
-    assert {*place.iterdir()} == before

@@ -83,20 +83,6 @@ def test_what_is_exported_imported_and_exported_is_the_same(
     assert len(first.splitlines()) == fields(done)["rows"][0]["battles"] == 4
 
 
-def test_exported_tables_are_imported_as_plain_ones(
-    place_with_votes: Path, tourney_with_votes: Tourney
-) -> None:
-    """The suffix says what is written, and `import battles` reads it without --from."""
-    exported = tourney_with_votes("export", "battles", "-o", "first.csv")
-    done = tourney_with_votes("import", "battles", "first.csv", "-l", "there.db")
-    again = tourney_with_votes("export", "battles", "--name", "plain", "-l", "there.db")
-
-    assert [each.returncode for each in (exported, done, again)] == [0, 0, 0], done.stderr
-    expected = tourney_with_votes("export", "battles").stdout
-    assert again.stdout == expected.replace(DIMENSION.decode(), "")
-    assert (place_with_votes / "first.csv").read_bytes().startswith(b"model_a,model_b,")
-
-
 def test_an_export_says_beside_it_what_is_no_battle(tourney_with_votes: Tourney) -> None:
     """A pair that is pending is not there, and who counts lines must know why."""
     done = tourney_with_votes("export", "battles")
@@ -470,24 +456,6 @@ def test_a_broken_file_takes_nothing_in(place: Path, tourney: Tourney, spoil: st
     assert done.returncode == 1
     assert "export or download the file again" in " ".join(done.stderr.split())
     assert head_of(place / "tournament.db") == head
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "import battles none.csv",
-        "import elo-ratings none.json",
-        "merge none.db",
-        "merge .",
-    ],
-)
-def test_a_missing_file_is_the_users_to_name(place: Path, tourney: Tourney, words: str) -> None:
-    """Nothing is begun, not even an empty ledger."""
-    done = tourney(*words.split(), "-l", "new.db")
-
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (place / "new.db").exists()
 
 
 def test_a_ledger_is_not_merged_into_itself_twice(place: Path, tourney: Tourney) -> None:

@@ -3,18 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from commands.settings.inputs import shipped_data
-from commands.settings.starting.demo import lay_out_demo
 from tests.providers.openai import FakeOpenAI, Json, Said
-from tests.support.builders.commands import write_bank
-from tests.support.command_line import paid
-from tests.support.command_line.launching import launch
+from tests.support.command_line.launching import launch, lay_out_recorded
+from tests.support.command_line.served import Served
 from tests.support.command_line.warm import Ended
 
 BEST, WORST = "full_poe", "base_olmo"
@@ -23,10 +19,7 @@ BEST, WORST = "full_poe", "base_olmo"
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the demo of recorded answers on a part of its bank, judged."""
-    folder = tmp_path_factory.mktemp("gate") / "demo"
-    lay_out_demo(folder, weights=False)
-    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
-        (folder / "bank.jsonl").write_text("".join(islice(prompts, 58, 98)), encoding="utf-8")
+    folder = lay_out_recorded(tmp_path_factory.mktemp("gate") / "demo", 40)
     done = launch(folder, "run")
     assert done.returncode == 0, done.stderr
     return folder
@@ -53,17 +46,6 @@ def test_a_candidate_passes_or_is_stopped(
     assert (done.returncode, row["verdict"]) == (code, verdict), done.stderr
     assert row["low"] < row["difference"] < row["high"]
     assert (row["n_more_prompts"] is None) == (code != 6)
-
-
-def test_nobody_passes_while_pairs_are_open(demo: Path) -> None:
-    """A server that died left a part of the prompts, which nobody chose."""
-    done = launch(demo, "gate", "--candidate", BEST, "--baseline", WORST, "--as-of", "300")
-
-    assert done.returncode == 6
-    assert (
-        "pairs of the two are not judged yet: `tourney gate --run` goes on"
-        in done.stderr + done.stdout
-    )
 
 
 def test_a_summary_can_stand_in_a_pull_request(demo: Path) -> None:
@@ -96,71 +78,25 @@ def test_who_cannot_be_compared_is_refused(demo: Path, words: tuple[str, ...], w
 
 
 N_PROMPTS: Final = 40
-SETTINGS: Final = """\
-[tournament]
-id = "gated"
-
-[[entrants]]
-id = "old"
-model = "old-3b"
-base_url = "{url}"
-
-[[entrants]]
-id = "new"
-model = "new-32b"
-base_url = "{url}"
-
-[[entrants]]
-id = "beside"
-model = "beside-7b"
-base_url = "{url}"
-
-[[rubrics]]
-dimension = "quality"
-path = "quality.md"
-
-[[rubrics]]
-dimension = "brevity"
-path = "brevity.md"
-
-[judge]
-provider = "endpoint"
-model = "judge-70b"
-base_url = "{url}"
-"""
-PRICES: Final = """\
-date = 2026-11-22
-batch_factor = 0.5
-cache_write_5m_factor = 1.25
-cache_write_1h_factor = 2.0
-
-[[models]]
-id = "judge-70b"
-input = 0.60
-output = 1.80
-"""
-RUBRIC: Final = "<!-- version: 1 -->\n+++\nneeds_gold = false\n+++\n\nSay which has {}.\n"
+ENTRANTS: Final = {"old": "old-3b", "new": "new-32b", "beside": "beside-7b"}
 
 
-class Gated:
-    """A tournament of three entrants behind a server, and how often each was asked."""
+class Gated(Served):
+    """A tournament of three entrants, and how often each was asked."""
 
-    def __init__(self, folder: Path, server: FakeOpenAI) -> None:
-        self.folder, self.server = folder, server
+    def __init__(self, folder: Path, server: FakeOpenAI, further: str = "") -> None:
+        super().__init__(folder, server, n_prompts=N_PROMPTS, dimensions=("quality", "brevity"))
+        self.lay_out(further)
 
-    def lay_out(self, further: str = "") -> None:
-        """Write the files."""
-        prompts = ({"prompt_id": f"p{n}", "text": f"Question {n}?"} for n in range(N_PROMPTS))
-        write_bank(self.folder / "bank.jsonl", prompts)
-        for name in ("quality", "brevity"):
-            (self.folder / f"{name}.md").write_text(RUBRIC.format(name))
-        settings = SETTINGS.format(url=self.server.url) + further
-        (self.folder / "tournament.toml").write_text(settings)
+    def lay_out(self, further: str = "", judge: str = "") -> None:
+        """Write the settings."""
+        entrants = {name: self.at(model) for name, model in ENTRANTS.items()}
+        self.configure(entrants, further=further, judge=judge)
 
     def gate(self, candidate: str, baseline: str, *words: str) -> Ended:
         """Run the gate."""
         pair = ("--candidate", candidate, "--baseline", baseline)
-        return paid.tourney(self.folder, "gate", *pair, *words, "--json", url=self.server.url)
+        return self.tourney("gate", *pair, *words, "--json")
 
     @property
     def n_asked(self) -> Counter[object]:
@@ -190,10 +126,7 @@ def _verdict_on(dimension: str, text: str) -> str:
 def gated(tmp_path: Path) -> Iterator[Gated]:
     """Give a tournament of which nothing was asked yet."""
     with FakeOpenAI(_say) as server:
-        server.traffic.models = None
-        gated = Gated(tmp_path, server)
-        gated.lay_out()
-        yield gated
+        yield Gated(tmp_path, server)
 
 
 def test_a_gate_asks_about_the_two_alone_until_it_knows(gated: Gated) -> None:
@@ -211,7 +144,7 @@ def test_a_gate_asks_about_the_two_alone_until_it_knows(gated: Gated) -> None:
     again = gated.gate("new", "old", "--run", "--yes", "--margin", "80")
     assert (again.code, again.out) == (0, done.out)
     assert gated.n_asked == asked
-    assert paid.tourney(gated.folder, "verify", url=gated.server.url).code == 0
+    assert gated.tourney("verify").code == 0
 
 
 def test_a_gate_asks_about_all_dimensions_together(tmp_path: Path) -> None:
@@ -226,9 +159,7 @@ def test_a_gate_asks_about_all_dimensions_together(tmp_path: Path) -> None:
         return Said(json.dumps(verdicts))
 
     with FakeOpenAI(say) as server:
-        server.traffic.models = None
-        together = Gated(tmp_path, server)
-        together.lay_out("\n[judging]\ntogether = true\n")
+        together = Gated(tmp_path, server, "[judging]\ntogether = true\n")
         done = together.gate("new", "old", "--run", "--yes", "--margin", "80")
         asked = together.n_asked
 
@@ -236,7 +167,7 @@ def test_a_gate_asks_about_all_dimensions_together(tmp_path: Path) -> None:
         assert done.code == 0, done.err
         n_prompts = rows["brevity"]["n_prompts"]
         assert asked == {"new-32b": n_prompts, "old-3b": n_prompts, "judge-70b": 2 * n_prompts}
-        assert paid.tourney(tmp_path, "verify", url=server.url).code == 0
+        assert together.tourney("verify").code == 0
 
 
 def test_a_gate_asks_nothing_without_consent_nor_once_the_candidate_is_worse(gated: Gated) -> None:
@@ -244,10 +175,7 @@ def test_a_gate_asks_nothing_without_consent_nor_once_the_candidate_is_worse(gat
 
     A cap that the first request may exceed is refused; one that the bank would, is not.
     """
-    settings = gated.folder / "tournament.toml"
-    settings.write_text(settings.read_text() + 'prices = "prices.toml"\n')
-    (gated.folder / "prices.toml").write_text(PRICES)
-
+    gated.lay_out(judge='prices = "prices.toml"\n')
     unasked = gated.gate("old", "new", "--run")
     capped = gated.gate("old", "new", "--run", "--yes", "--max-usd", "0.000001")
     assert (unasked.code, capped.code) == (5, 5), unasked.err + capped.err

@@ -41,12 +41,14 @@ def piped(tourney: Tourney, pipe: Path, content: bytes, *words: str) -> dict[str
         ("merge",),
     ],
 )
-def test_a_wrong_file_leaves_no_ledger(
-    tmp_path: Path, tourney: Tourney, words: tuple[str, ...]
+@pytest.mark.parametrize("content", [b'{"a": 1}\n', None])
+def test_a_wrong_or_missing_file_leaves_no_ledger(
+    tmp_path: Path, tourney: Tourney, words: tuple[str, ...], content: bytes | None
 ) -> None:
     """Later commands would find it empty, and not say that there is none."""
     file = tmp_path / "wrong.json"
-    file.write_bytes(b'{"a": 1}\n')
+    if content is not None:
+        file.write_bytes(content)
     before = [*tmp_path.iterdir()]
 
     done = tourney(*words, file.name)

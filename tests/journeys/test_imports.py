@@ -104,26 +104,6 @@ def test_a_cache_of_nothing_is_told_of(
     assert f"nothing of {name}" not in done.stderr
 
 
-def test_a_bad_line_is_listed_and_may_be_left_out(
-    place: Path, tourney: Tourney, caches: dict[str, str]
-) -> None:
-    """With its line, and nothing is recorded until it is put right or left out."""
-    name = next(iter(caches.values()))
-    with (place / name).open("a", encoding="utf-8") as cache:
-        cache.write('{"entrant_id": "ba')
-
-    refused = tourney("import", "responses", name)
-    skipped = tourney("import", "responses", name, "--skip-bad", "--json")
-
-    where = f"{name}:{N_PROMPTS + 1}: not JSON"
-    assert (refused.returncode, skipped.returncode) == (2, 0), skipped.stderr
-    assert "1 line cannot be imported; nothing was imported" in refused.stderr
-    assert where in refused.stderr
-    assert where in skipped.stderr
-    assert sum(row["skipped"] for row in fields(skipped)["rows"]) == 1
-    assert sum(row["responses"] for row in fields(skipped)["rows"]) == N_PROMPTS
-
-
 N_HEADS, DEPTH = 2, 2
 LAYERS = range(4, 6)  # the last of the quickstart's six
 HIDDEN, INNER = 160, 448
@@ -210,18 +190,6 @@ def test_one_bad_file_leaves_nothing_behind(place: Path, tourney: Tourney) -> No
 
 
 @pytest.mark.usefixtures("originals")
-def test_a_folder_that_is_there_is_not_written_over(place: Path, tourney: Tourney) -> None:
-    """A second import must not change what a tournament was run on."""
-    assert tourney(*COMMAND, "--uncertainty", "doubt", "--heads-depth", "2").returncode == 0
-
-    done = tourney(*COMMAND, "--security", "prod")
-
-    assert done.returncode == 2, done.stderr
-    assert "imported exists already; choose another folder" in done.stderr
-    assert [path.name for path in (place / "imported").iterdir()] == ["uncertainty"]
-
-
-@pytest.mark.usefixtures("originals")
 def test_heads_of_another_depth_are_refused(tourney: Tourney) -> None:
     """Without a manifest three layers are meant, and these heads have two."""
     done = tourney(*COMMAND, "--robustness", "robust")
@@ -229,14 +197,6 @@ def test_heads_of_another_depth_are_refused(tourney: Tourney) -> None:
     assert done.returncode == 2, done.stderr
     assert "it is not LoRA of a head of 3 layers" in done.stderr
     assert "set heads_depth to what it was trained with" in done.stderr
-
-
-def test_an_import_of_nothing_is_refused(tourney: Tourney) -> None:
-    """The three sets are options, and one is needed."""
-    done = tourney(*COMMAND)
-
-    assert done.returncode == 2
-    assert "nothing to import: name one of security, robustness, uncertainty" in done.stderr
 
 
 class Trap:

@@ -115,13 +115,6 @@ def servers() -> Iterator[tuple[FakeOpenAI, FakeAnthropic, Asked]]:
         yield server, anthropic, asked
 
 
-@pytest.fixture
-def trivia(tmp_path: Path, servers: tuple[FakeOpenAI, FakeAnthropic, Asked]) -> Trivia:
-    """Give a tournament on trivia whose instructions are those that ship."""
-    server, anthropic, _ = servers
-    return Trivia(lay_out(tmp_path), server, anthropic)
-
-
 @pytest.fixture(scope="module")
 def at_endpoint_once(
     servers: tuple[FakeOpenAI, FakeAnthropic, Asked], tmp_path_factory: pytest.TempPathFactory
@@ -268,37 +261,6 @@ def test_a_juror_may_have_instructions_of_its_own(at_endpoint: Trivia) -> None:
     assert "not ready: instructions of [[jury]] 'brief'" in checked.err
 
 
-def test_a_changed_rubric_is_told_likewise(at_endpoint: Trivia) -> None:
-    """Its queries are paid for again, too."""
-    text = RUBRIC.replace("names what", "clearly names what")
-    (at_endpoint.folder / "truth.md").write_text(text, encoding="utf-8")
-    words = at_endpoint.tourney("plan", "judge").out.splitlines()
-    applied = at_endpoint.tourney("apply", "judge").err
-
-    assert "the rubric of truth changed: 6 queries are asked again" in words
-    assert "the rubric of truth changed: 6 queries are asked again" in applied
-
-
-def test_edited_prompts_are_told_by_name(at_endpoint: Trivia) -> None:
-    """As instructions and rubrics are: which answers and verdicts are paid for again, and why."""
-    bank = at_endpoint.folder / "bank.jsonl"
-    prompts = [json.loads(line) for line in bank.read_text(encoding="utf-8").splitlines()]
-    first, second = (prompt["prompt_id"] for prompt in prompts[:2])
-
-    prompts[0]["gold_answer"] = "corrected"
-    prompts[1]["text"] += " Say why."
-    bank.write_text("\n".join(map(json.dumps, prompts)), encoding="utf-8")
-    generate = at_endpoint.tourney("plan", "generate").out.splitlines()
-    judge = at_endpoint.tourney("plan", "judge").out.splitlines()
-
-    text = f"the text of {second} changed: it is answered again"
-    gold = f"the gold answer or expected behaviour of {first} changed: 2 queries are asked again"
-    assert text in generate
-    assert text in judge
-    assert gold in judge
-    assert not any(first in line for line in generate)
-
-
 def test_the_ledger_alone_says_what_each_judge_was_told(at_endpoint: Trivia) -> None:
     """Instructions, rubric and settings may be lost or edited; what was published must follow."""
     until = head_of(at_endpoint.folder / "tournament.db").position
@@ -371,25 +333,3 @@ def test_people_read_the_parameters_once_and_then_both_texts(at_anthropic: Trivi
     assert json.loads(request)["output_config"] == {"effort": "high"}
     assert system == row["system"]
     assert rest == row["user"].replace("\u2028", "\\u2028") + "\n----- end -----\n"
-
-
-def test_a_judge_that_is_sent_no_request_says_so(at_endpoint: Trivia) -> None:
-    """The texts are shown all the same: a rubric may be written before a judge is chosen."""
-    at_endpoint.set_judge('provider = "reference"\n')
-
-    (row,) = json.loads(shown(at_endpoint, "--json").out)["rows"]
-    text = shown(at_endpoint).out
-
-    assert row["request"] is None
-    assert "no request is sent: this judge compares with gold answers" in text
-    assert row["system"] in text
-
-
-def test_a_prompt_that_is_not_there_is_a_usage_error(trivia: Trivia) -> None:
-    """A typing error, with the nearest name."""
-    trivia.set_judge(AT_ENDPOINT)
-
-    done = trivia.tourney("plan", "judge", "--show-prompt", "t12")
-
-    assert (done.code, done.out) == (2, "")
-    assert "--show-prompt 't12' is not a prompt_id; did you mean" in done.err

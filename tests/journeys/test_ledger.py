@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, key, known, opened, responses
-from tests.support.builders.games import CHANGE, DELETE, play
+from tests.support.builders.games import DELETE, play
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields, head_of
 from tests.support.command_line.warm import Running, begin
@@ -54,26 +54,6 @@ def test_verify_says_what_it_looked_at(path: Path, tourney: Tourney) -> None:
     assert (done.returncode, done.stdout) == (0, said)
 
 
-def test_a_checkpoint_that_fits_is_no_fault(path: Path, tourney: Tourney) -> None:
-    """Spelt out, in a file, and in the manifest of a run; the ledger has grown since."""
-    note = path.parent / "note.txt"
-    note.write_text(tourney("verify").stdout)
-    (run,) = (path.parent / "runs").iterdir()
-    noted = head_of(path)
-    with Ledger.open(path) as ledger:
-        ledger.append(STREAM, opened(opening=2)[:1])
-
-    done = tourney(
-        "verify",
-        *("--checkpoint", str(noted)),
-        *("--checkpoint", str(note)),
-        *("--checkpoint", str(run / "manifest.json")),
-    )
-
-    assert done.returncode == 0, done.stdout
-    assert fields(tourney("verify", "--json"))["rows"] == []
-
-
 def test_a_ledger_that_was_cut_does_not_pass(path: Path, tourney: Tourney) -> None:
     """What is left is sound in itself, so only a checkpoint can tell."""
     noted = head_of(path)
@@ -87,35 +67,6 @@ def test_a_ledger_that_was_cut_does_not_pass(path: Path, tourney: Tourney) -> No
     assert row["position"] == noted.position - 1
     assert f"before the kept head {noted}: " in row["why"]
     assert "1 fault in tournament.db" in compared.stderr
-
-
-@pytest.mark.parametrize(
-    ("checkpoint", "said"),
-    [
-        ("garbage", "'garbage' is not a head hash"),
-        (f"{key('x')}@", "is not a head hash"),
-        ("tournament.db", "tournament.db: it holds no head hash"),
-    ],
-)
-def test_what_is_no_checkpoint_is_refused(path: Path, checkpoint: str, said: str) -> None:
-    """Passed over, a mistyped name would let any ledger pass."""
-    done = launch(path.parent, "verify", "--checkpoint", checkpoint)
-
-    assert done.returncode == 2
-    assert said in " ".join(done.stderr.split())
-    assert done.stdout == ""
-
-
-def test_an_event_that_cannot_be_read_is_a_fault_and_no_failure(
-    path: Path, tourney: Tourney
-) -> None:
-    """Exit 8 says that the audit was done and does not agree; 1 would say that it was not."""
-    tamper(path, CHANGE("type = 'PairSettled'", 3))
-
-    done = tourney("verify")
-
-    assert done.returncode == 8
-    assert "unknown event type 'PairSettled'" in done.stdout
 
 
 def test_a_backup_is_the_same_ledger_in_one_file(path: Path, tourney: Tourney) -> None:
@@ -199,12 +150,6 @@ def read_only(folder: Path) -> Iterator[None]:
             each.chmod(0o755)
 
 
-def grow(path: Path, opening: int) -> None:
-    """Append one event."""
-    with Ledger.open(path) as ledger:
-        ledger.append(STREAM, opened(opening=opening)[:1])
-
-
 def test_status_counts_what_is_on_record(path: Path, tourney: Tourney) -> None:
     """How far it is, without waiting for a fold of a million events."""
     found = fields(tourney("status", "--json"))
@@ -228,22 +173,6 @@ def test_status_counts_what_is_on_record(path: Path, tourney: Tourney) -> None:
     assert found["ledger"] == "tournament.db"
 
 
-def test_status_grows_with_the_ledger_and_leaves_nothing_beside_it(
-    path: Path, tourney: Tourney
-) -> None:
-    """It is counted anew each time."""
-    before = {each.name for each in path.parent.iterdir()}
-    first = tourney("status").stdout
-    again = tourney("status").stdout
-    grow(path, 2)
-    grown = tourney("status").stdout
-
-    assert first == again
-    assert f"{head_of(path).position} events" in grown
-    added = {each.name for each in path.parent.iterdir()} - before
-    assert added <= {"tournament.db-wal", "tournament.db-shm"}  # SQLite's own
-
-
 def test_status_of_an_empty_ledger_has_no_rows(tmp_path: Path) -> None:
     """It was opened, and nothing came of it yet."""
     (tmp_path / "tournament.db").touch()  # else an empty ledger does not stay
@@ -263,16 +192,6 @@ def test_status_of_a_folder_that_cannot_be_written(path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert f"{head_of(path).position} events" in done.stdout
-
-
-def test_doctor_names_what_was_found_for_programs(path: Path, tourney: Tourney) -> None:
-    """A cluster's prologue refuses a machine by it."""
-    done = tourney("doctor", "--json")
-
-    found = {row["what"]: row for row in fields(done)["rows"]}
-    assert done.returncode == 0, done.stderr
-    assert found["ledger"]["says"] == f"tournament.db, head {head_of(path)}"
-    assert found["file system"]["grade"] == "good"
 
 
 def test_doctor_finds_a_machine_unready(path: Path, tourney: Tourney) -> None:

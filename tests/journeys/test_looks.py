@@ -20,10 +20,9 @@ from ledger.events.registry import Event
 from ledger.store import Ledger
 from projections.ratings.looks import look_now
 from tests.providers.openai import FakeOpenAI, Json, Said
-from tests.support.builders.commands import write_bank
 from tests.support.builders.games import CHANGE, forge_with_hashes
 from tests.support.command_line import paid
-from tests.support.command_line.warm import Ended
+from tests.support.command_line.served import Served
 from tests.support.faults.death import Death, before
 
 N_PROMPTS: Final = 60
@@ -31,73 +30,23 @@ N_LOOKS: Final = 3
 N_QUERIES: Final = 3 * N_PROMPTS * 2  # of three pairs, in both orders
 N_IN_WAVE: Final = N_QUERIES // N_LOOKS
 STRENGTHS: Final = {"small-a": 0.0, "small-b": 0.0, "large-c": 2.0}
-JUDGE: Final = "judge-70b"
-RUBRIC: Final = "<!-- version: 1 -->\n+++\nneeds_gold = false\n+++\n\nSay which is better.\n"
-SETTINGS: Final = """\
-[tournament]
-id = "looked-at"
-
-[judging]
-{judging}
-
-[pilot]
-size = 4
-
-{entrants}
-[[rubrics]]
-dimension = "quality"
-path = "quality.md"
-
-[judge]
-provider = "endpoint"
-model = "judge-70b"
-base_url = "{url}"
-prices = "prices.toml"
-
-[[jury]]
-id = "second"
-provider = "endpoint"
-model = "judge-7b"
-base_url = "{url}"
-"""
-PRICES: Final = """\
-date = 2026-11-22
-batch_factor = 0.5
-cache_write_5m_factor = 1.25
-cache_write_1h_factor = 2.0
-
-[[models]]
-id = "judge-70b"
-input = 1.0
-output = 2.0
-"""
 
 
-class LookedAt:
-    """A tournament of three entrants behind a server, one of which is better than the others."""
+class LookedAt(Served):
+    """A tournament of three entrants, one of which is better than the others."""
 
     def __init__(self, folder: Path, server: FakeOpenAI) -> None:
-        self.folder = folder
-        self.server = server
-        prompts = ({"prompt_id": f"p{n}", "text": f"Question {n}?"} for n in range(N_PROMPTS))
-        write_bank(folder / "bank.jsonl", prompts)
-        (folder / "quality.md").write_text(RUBRIC)
-        (folder / "prices.toml").write_text(PRICES)
-        self.configure()
+        super().__init__(folder, server, n_prompts=N_PROMPTS)
+        self.look()
 
-    def configure(self, judging: str = f"looks = {N_LOOKS}") -> None:
+    def look(self, judging: str = f"looks = {N_LOOKS}") -> None:
         """Write the settings."""
-        url = self.server.url
-        entrants = "".join(
-            f'[[entrants]]\nid = "{name}"\nmodel = "{name}"\nbase_url = "{url}"\n\n'
-            for name in STRENGTHS
+        self.configure(
+            {name: self.at(name) for name in STRENGTHS},
+            further=f"[judging]\n{judging}\n\n[pilot]\nsize = 4\n",
+            judge='prices = "prices.toml"\n',
+            jury=f'[[jury]]\nid = "second"\nprovider = "endpoint"\n{self.at("judge-7b")}',
         )
-        settings = SETTINGS.format(judging=judging, entrants=entrants, url=url)
-        (self.folder / "tournament.toml").write_text(settings)
-
-    def tourney(self, *words: str) -> Ended:
-        """Run a command."""
-        return paid.tourney(self.folder, *words, url=self.server.url)
 
     def killed(self, *words: str, death: Death) -> None:
         """Run a command that is killed on its way."""
@@ -131,10 +80,6 @@ class LookedAt:
     def looks(self) -> list[LookTaken]:
         """The looks on the ledger."""
         return [event for event in self.events if isinstance(event, LookTaken)]
-
-    def asked(self, model: str = JUDGE) -> list[Json]:
-        """The requests to a model."""
-        return [body for body in self.server.traffic.asked if body["model"] == model]
 
     @property
     def n_responses(self) -> int:
@@ -170,7 +115,6 @@ def _say(body: Json) -> Said:
 def server() -> Iterator[FakeOpenAI]:
     """Give the server of all entrants and judges."""
     with FakeOpenAI(_say) as server:
-        server.traffic.models = None
         yield server
 
 
@@ -226,7 +170,7 @@ def test_a_run_asks_less_and_nothing_twice(ran: Ran, done: LookedAt) -> None:
         assert f"look {look.number} of 3: quality: " in ran.told
     n_spared = (N_QUERIES - n_asked) // 2
     said = f"2 of 3 pairs decided, 1 futile; {n_spared} comparisons spared"
-    assert said in done.tourney("status", "--tournament", "looked-at").out.replace("\n", " ")
+    assert said in done.tourney("status", "--tournament", "served").out.replace("\n", " ")
     assert done.tourney("report", "-o", "page.html").code == 0
     assert said in (done.folder / "page.html").read_text()
     spent = done.tourney("project", "spend").out
@@ -239,7 +183,7 @@ def test_a_run_asks_less_and_nothing_twice(ran: Ran, done: LookedAt) -> None:
 
     assert done.tourney("run", "--yes").code == 0
     assert done.asked() == []
-    done.configure("")
+    done.look("")
     assert done.tourney("run", "--yes").code == 0
     asked = [*ran.asked, *done.asked()]
     assert len(asked) == len({json.dumps(body) for body in asked}) == N_QUERIES
@@ -329,11 +273,11 @@ def test_a_ledger_that_went_on_elsewhere_is_merged_with_its_looks(
 
     There may be any number of looks, each after twenty prompts; two decide all.
     """
-    place.configure('looks = "any"')
+    place.look('looks = "any"')
     assert place.tourney("apply", "generate", "--yes").code == 0
     assert place.tourney("apply", "judge", "--yes", "--limit", "10").code == 0
     other = LookedAt(shutil.copytree(place.folder, tmp_path / "second"), place.server)
-    other.configure('looks = "any"')
+    other.look('looks = "any"')
     assert other.tourney("run", "--yes").code == 0
     assert [len(look.prompts) for look in other.looks] == [20, 20]
     assert "0 differences" in other.tourney("replay").out
@@ -378,7 +322,7 @@ def test_what_looks_will_leave_to_ask_is_forecast_from_a_pilot(place: LookedAt) 
     Of two dimensions that are asked together each pays half of a request.
     """
     assert "in 9 of 10 cases" not in place.tourney("plan", "judge").out
-    place.configure(f"looks = {N_LOOKS}\ntogether = true")
+    place.look(f"looks = {N_LOOKS}\ntogether = true")
     toml = place.folder / "tournament.toml"
     style = '[[rubrics]]\ndimension = "style"\npath = "quality.md"\n\n[judge]'
     text = toml.read_text().replace("size = 4", "size = 20").replace("[judge]", style)

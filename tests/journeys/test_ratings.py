@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from itertools import combinations, cycle
-from math import log10
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from projections.battles.columns import Battles
 from projections.ratings.prediction_powered import rate_with_votes
 from projections.verdicts.parsers import JudgeScores
 from tests.support.builders.battles import Battle
-from tests.support.builders.events import STREAM, entrant, known, opened, prompt, responses
+from tests.support.builders.events import STREAM, entrant, known, opened, prompt
 from tests.support.builders.votes import election
 from tests.support.builders.worlds import (
     TIE,
@@ -40,8 +39,6 @@ from tests.support.command_line.settled import fields
 CONFIGURATION = '{"elo": {"permutations": 2}, "bradley_terry": {"level": 0.9}}'
 SAID = [A, TIE, A, B, A, B]  # zoe-amy, zoe-kim, amy-kim, and the same of another prompt
 PLAIN, SOFT = BradleyTerryParameters(), SoftScoring("soft")
-RING = [A, B, A]  # zoe beat amy, kim beat zoe, amy beat kim
-LENGTHS = {"zoe": 5, "amy": 1, "kim": 2}
 WINNERS = ("model_a", "model_b")
 PREFERRED = """model_a,model_b,winner,pref,question_id,source,judge_model
 new,old,model_a,0.2,q1,llm-judge,opus
@@ -158,23 +155,6 @@ def test_what_cannot_be_rated_is_refused(tourney: Tourney, words: str, why: str)
     assert why in done.stderr
 
 
-def test_what_a_feature_wins_on_a_single_prompt_has_no_bounds(tmp_path: Path) -> None:
-    """Nothing is known of how far the next prompt would be off, and NaN is no JSON."""
-    opening = opened(prompts=[prompt("p1")], entrants=[entrant(name) for name in LENGTHS])
-    texts = {(name, "p1"): "word " * n for name, n in LENGTHS.items()}
-    events = heard((*opening, *responses(known(*opening), texts)), RING)
-    with Ledger.open(tmp_path / "tournament.db") as ledger:
-        ledger.append(STREAM, events)
-
-    found = fields(launch(tmp_path, "project", "bt", "--control", "length", "--json"))
-    shown = launch(tmp_path, "project", "bt", "--control", "length").stdout
-
-    (coefficient,) = found["coefficients"]["factuality"]
-    assert coefficient["beta"] is not None
-    assert (coefficient["lower"], coefficient["upper"]) == (None, None)
-    assert "(no interval: all battles are on one prompt)." in " ".join(shown.split())
-
-
 def test_entrants_stand_among_human_anchors(tourney: Tourney) -> None:
     """Of imported battles alone, or together with the tournament's."""
     tourney("import", "battles", "votes.csv", "--name", "people")
@@ -209,28 +189,6 @@ def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tou
     assert with_imported(source, selection, "people", PLAIN, SOFT).table() == before
     after = with_imported(source, pinned(now), "people", PLAIN, SOFT).table()
     assert after.rows != before.rows
-
-
-def test_preferences_count_as_such_or_as_who_won(folder: Path, tourney: Tourney) -> None:
-    """And the result says which, also where the model of ties leaves no choice."""
-    (folder / "judged.csv").write_text(PREFERRED)
-    tourney("import", "battles", "judged.csv", "--name", "judged")
-
-    options = ((), ("--prefs", "hard"), ("--ties", "davidson"), ("--temperature", "0.6"))
-    soft, hard, davidson, steep = (
-        fields(tourney("project", "bt", "--name", "judged", "--json", *each)) for each in options
-    )
-    shown = tourney("project", "bt", "--name", "judged", "--temperature", "0.6").stdout
-
-    said = [(each["prefs"], each["temperature"]) for each in (soft, hard, davidson, steep)]
-    assert said == [("soft", None), ("hard", None), ("hard", None), ("soft", 0.6)]
-    gaps = [each["rows"][0]["rating"] - each["rows"][-1]["rating"] for each in (soft, hard, steep)]
-    assert gaps[0] == pytest.approx(400 * log10(1.3 / 0.7))  # took 0.8 and 0.5 of two
-    assert gaps[1] == pytest.approx(400 * log10(1.5 / 0.5))
-    odds = (0.8 / 0.2) ** 2  # marks read at twice the temperature
-    assert gaps[2] == pytest.approx(400 * log10((odds / (1 + odds) + 0.5) / (1 / (1 + odds) + 0.5)))
-    assert "+ 0 without a verdict; 2 with a preference count as preferences (soft)" in shown
-    assert "at temperature 0.6, from preferences made at 0.3." in shown
 
 
 @pytest.mark.parametrize("table", ["elo", "bt", "winrates"])
@@ -288,20 +246,6 @@ def test_ratings_are_exported_and_imported_in_judgearenas_shape(
     assert [{**row, **thin} for row in rows] == written["ratings"]
     assert len(rows) == 3
     assert "within a group" not in exported.stderr
-
-
-def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:
-    """With who rated each entrant, and the judge if there was one."""
-    tourney("import", "battles", "votes.csv", "--name", "people")
-
-    done = tourney("export", "elo-ratings", "--name", "people")
-    refused = tourney("export", "elo-ratings", "--name", "people", "--judge", "ann")
-
-    found = json.loads(done.stdout)
-    assert (found["arena"], found["judge_model"]) == ("people", "opus")
-    assert {row["model"]: row["source"] for row in found["ratings"]}["new"] == "evaluated"
-    assert "ratings compare only within a group" not in done.stderr
-    assert "leave out --name" in refused.stderr
 
 
 def test_an_export_says_who_cannot_be_compared(folder: Path, tourney: Tourney) -> None:
@@ -444,14 +388,6 @@ def test_biases_are_of_every_judge_or_of_the_one_that_is_named(tourney: Tourney)
     assert "Slot preference: the share of verdicts for slot A minus that for slot B" in " ".join(
         shown.split()
     )
-
-
-def test_styles_that_never_differ_are_left_out(tourney: Tourney) -> None:
-    """No answer has headers: what remains is controlled for."""
-    done = tourney("project", "bt", "--control", "style")
-
-    assert done.returncode == 0
-    assert "the same in all pairs of responses: " in " ".join(done.stdout.split())
 
 
 def test_fragility_is_of_the_tournament_or_of_an_imported_set(tourney: Tourney) -> None:

@@ -244,43 +244,6 @@ def test_a_folder_of_another_tool_becomes_a_tournament(tmp_path: Path) -> None:
     assert json.loads(done(tmp_path / "mine", "plan", "generate", "--json").stdout)["n_owed"] == 6
 
 
-def test_systems_without_a_name_are_called_as_their_files_or_folders(tmp_path: Path) -> None:
-    """lm-eval names every file by its task; own files are named by hand."""
-    for model in ("big", "small"):
-        folder = tmp_path / "lm-eval" / model
-        folder.mkdir(parents=True)
-        row = {"doc": {}, "arguments": [["1 + 1 ="]], "resps": [[model]]}
-        (folder / f"samples_sums_{model}.jsonl").write_text(json.dumps(row))
-        plain = f"prompt,response\n1 + 1 =,{model}\n"
-        (tmp_path / "lm-eval" / f"{model}-own.csv").write_text(plain)
-
-    begun = done(tmp_path, "init", "m", "--from-answers", "lm-eval", "--judge", "claude-sonnet-5-5")
-
-    assert "4 entrants: big, big-own, small, small-own" in begun.stderr
-
-
-def test_a_file_with_several_systems_of_a_tool_is_enough(tmp_path: Path) -> None:
-    """All providers of promptfoo stand in one."""
-    results = [
-        {
-            "provider": {"id": name},
-            "prompt": {"raw": "Why?"},
-            "vars": {},
-            "response": {"output": name},
-        }
-        for name in ("openai:a", "openai:b")
-    ]
-    (tmp_path / "out.json").write_text(json.dumps({"config": {}, "results": {"results": results}}))
-
-    begun = done(
-        tmp_path, "init", "m", "--from-answers", "out.json", "--judge", "claude-sonnet-5-5"
-    )
-    generated = done(tmp_path / "m", "apply", "generate")
-
-    assert "2 entrants: openai:a, openai:b" in begun.stderr
-    assert "2 responses" in generated.stderr + generated.stdout
-
-
 def test_questions_beside_the_answers_give_their_ids_a_text(tmp_path: Path) -> None:
     """MT-bench keeps its questions of two turns in a file of their own."""
     folder = tmp_path / "mt_bench"
@@ -300,20 +263,6 @@ def test_questions_beside_the_answers_give_their_ids_a_text(tmp_path: Path) -> N
     (first, _) = server.traffic.asked
     for text in ("Write.", "Again.", "a one", "a two", "b one", "b two"):
         assert text in str(first["messages"])
-
-
-def test_a_folder_of_arena_hard_has_its_questions_in_its_answers(tmp_path: Path) -> None:
-    """Its rows have an id and the whole exchange; a file without rows is no system."""
-    (tmp_path / "cache.json").write_text("[]")
-    for model in ("a", "b"):
-        turns = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": f"{model}."}]
-        row = json.dumps({"uid": "u1", "model": model, "messages": turns})
-        (tmp_path / f"{model}.jsonl").write_text(row)
-
-    begun = done(tmp_path, "init", "m", "--from-answers", ".", "--judge", "claude-sonnet-5-5")
-
-    assert "2 entrants: a, b" in begun.stderr
-    assert "no answers: cache.json: it holds no answers" in begun.stderr
 
 
 @pytest.mark.parametrize("row", [{"prompt": "half \ud800", "a": "1", "b": "2"}, {"prompt": ["x"]}])

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -51,13 +50,6 @@ def with_a_newer_format(folder: Path) -> None:
         ledger.connection.execute("PRAGMA user_version = 99")
 
 
-def with_an_adapter_of_other_weights(folder: Path) -> None:
-    """Put the header of another layer's shard in the place of one."""
-    file = folder / "hydra" / "security" / "shard_0" / "adapter_model.safetensors"
-    content = file.read_bytes()
-    file.write_bytes(content.replace(b"layers.4.", b"layers.3."))
-
-
 INTERRUPTED_WHILE_IMPORTING = """
 import os, signal, sys
 
@@ -89,33 +81,13 @@ CASES = {
         CONFIGURATION,
         ("tournament.toml:", "unknown key 'elo.permutation'", "did you mean 'permutations'?"),
     ),
-    "instructions that are missing": Case(
-        replaced("tournament.toml", "rubrics/judge_medical.md", "rubrics/none.md"),
-        CONFIGURATION,
-        ("rubrics/none.md: there is no such file of instructions", "[judge] instructions"),
-    ),
     "missing weights": Case(
         lambda folder: shutil.rmtree(folder / "weights"),
         CONFIGURATION,
         ("weights: there is no such folder of weights", "hf download"),
     ),
-    "adapter that does not fit": Case(
-        with_an_adapter_of_other_weights,
-        CONFIGURATION,
-        ("security/shard_0: it has LoRA tensors outside", "layers.3."),
-    ),
     "ledger of a newer format": Case(
         with_a_newer_format, FAILURE, ("has ledger format 99", "upgrade tourney")
-    ),
-    "a file that is no ledger": Case(
-        lambda folder: (folder / "tournament.db").write_text("Dear diary, " * 100),
-        FAILURE,
-        ("tournament.db is not a ledger",),
-    ),
-    "a database of another program": Case(
-        lambda folder: sqlite3.connect(folder / "tournament.db").execute("CREATE TABLE x (y)"),
-        FAILURE,
-        ("tournament.db is not a ledger",),
     ),
 }
 
@@ -266,15 +238,3 @@ def test_a_ledger_on_a_network_is_refused_unless_allowed(
     assert told in refused.stderr
     assert "TOURNEY_NETWORK_LEDGER" in refused.stderr
     assert allowed.returncode == 0, allowed.stderr
-
-
-def test_doctor_finds_a_network_and_the_machine_unready(
-    place: Path, tourney: Tourney, on_a_network: Sequence[str]
-) -> None:
-    """Known before the first run, it costs nothing."""
-    refused = launch(place, "doctor", prefix=on_a_network)
-
-    assert refused.returncode == 1
-    assert "not ready: file system" in refused.stderr
-    assert "nfs4: keep the ledger on a local disk" in refused.stdout
-    assert tourney("doctor").returncode == 0

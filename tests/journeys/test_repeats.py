@@ -1,33 +1,19 @@
 """A sample of the queries is asked again: what it costs, and how many verdicts change."""
 
-import json
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from commands.settings.inputs import shipped_data
-from commands.settings.starting.demo import lay_out_demo
-from tests.support.command_line.launching import launch
+from tests.support.command_line.launching import launch, lay_out_recorded
+from tests.support.command_line.settled import said
 
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the demo of recorded answers after a run on a few prompts."""
-    folder = tmp_path_factory.mktemp("repeats") / "demo"
-    lay_out_demo(folder, weights=False)
-    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
-        (folder / "bank.jsonl").write_text("".join(islice(prompts, 58, 70)), encoding="utf-8")
+    folder = lay_out_recorded(tmp_path_factory.mktemp("repeats") / "demo", 12)
     launch(folder, "run")
     return folder
-
-
-def said(folder: Path, *words: str) -> Any:  # noqa: ANN401  # JSON
-    """Return the JSON that a command prints."""
-    done = launch(folder, *words, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_a_sample_is_asked_again_and_compared(judged: Path) -> None:

@@ -8,70 +8,25 @@ from typing import Final
 import pytest
 
 from tests.providers.openai import FakeOpenAI, Json, Said
-from tests.support.builders.commands import write_bank
-from tests.support.command_line import paid
-from tests.support.command_line.warm import Ended
+from tests.support.command_line.served import JUDGE, Served
 
 N_PROMPTS: Final = 6
-RUBRIC: Final = "<!-- version: 1 -->\n+++\nneeds_gold = false\n+++\n\nSay which is better.\n"
-SETTINGS: Final = """\
-[tournament]
-id = "sampled"
-
-[generation]
-samples = {samples}
-
-[[entrants]]
-id = "small"
-model = "small-3b"
-base_url = "{url}"
-{temperature}
-
-[[entrants]]
-id = "large"
-model = "large-32b"
-base_url = "{url}"
-temperature = 0.7
-
-[[rubrics]]
-dimension = "quality"
-path = "quality.md"
-
-[judge]
-provider = "endpoint"
-model = "judge-70b"
-base_url = "{url}"
-"""
+MODELS: Final = ("small-3b", "large-32b")
 
 
-class Sampled:
-    """A tournament of two entrants behind a server, and what they were asked."""
+def configure(sampled: Served, samples: int, temperature: str = "temperature = 1.0\n") -> None:
+    """Let each entrant answer so many times."""
+    entrants = {model: f"{sampled.at(model)}{temperature}" for model in MODELS}
+    sampled.configure(entrants, further=f"[generation]\nsamples = {samples}")
 
-    def __init__(self, folder: Path, server: FakeOpenAI) -> None:
-        self.folder = folder
-        self.server = server
 
-    def tourney(
-        self, *words: str, samples: int = 3, temperature: str = "temperature = 1.0"
-    ) -> Ended:
-        """Run a command with so many samples."""
-        settings = SETTINGS.format(samples=samples, url=self.server.url, temperature=temperature)
-        (self.folder / "tournament.toml").write_text(settings)
-        return paid.tourney(self.folder, *words, url=self.server.url)
-
-    @property
-    def asked(self) -> list[Json]:
-        """The requests to entrants."""
-        return [body for body in self.server.traffic.asked if body["model"] != "judge-70b"]
-
-    @property
-    def n_judged(self) -> int:
-        """How many queries the judge got."""
-        return len(self.server.traffic.asked) - len(self.asked)
+def asked(sampled: Served) -> list[Json]:
+    """Return the requests to entrants."""
+    return [body for model in MODELS for body in sampled.asked(model)]
 
 
 def _say(body: Json) -> Said:
-    if body["model"] == "judge-70b":
+    if body["model"] == JUDGE:
         text = str(body["messages"])
         is_first = text.index("large-32b says") < text.index("small-3b says")
         return Said(f"VERDICT: {'A' if is_first else 'B'}")
@@ -79,28 +34,28 @@ def _say(body: Json) -> Said:
 
 
 @pytest.fixture
-def sampled(tmp_path: Path) -> Iterator[Sampled]:
+def sampled(tmp_path: Path) -> Iterator[Served]:
     """Give a tournament on a few prompts."""
-    prompts = ({"prompt_id": f"p{n}", "text": f"Question {n}?"} for n in range(N_PROMPTS))
-    write_bank(tmp_path / "bank.jsonl", prompts)
-    (tmp_path / "quality.md").write_text(RUBRIC)
     with FakeOpenAI(_say) as server:
-        server.traffic.models = None
-        yield Sampled(tmp_path, server)
+        sampled = Served(tmp_path, server, n_prompts=N_PROMPTS)
+        configure(sampled, 3)
+        yield sampled
 
 
-def test_further_samples_owe_only_themselves(sampled: Sampled) -> None:
+def test_further_samples_owe_only_themselves(sampled: Served) -> None:
     """Each sample has a seed of its own, and sample i meets sample i."""
-    assert sampled.tourney("run", "--yes", samples=1).code == 0
-    assert (len(sampled.asked), sampled.n_judged) == (2 * N_PROMPTS, 2 * N_PROMPTS)
+    configure(sampled, 1)
+    assert sampled.tourney("run", "--yes").code == 0
+    assert (len(asked(sampled)), len(sampled.asked())) == (2 * N_PROMPTS, 2 * N_PROMPTS)
 
-    done = sampled.tourney("run", "--yes", samples=3)
+    configure(sampled, 3)
+    done = sampled.tourney("run", "--yes")
     assert done.code == 0, done.err
-    assert (len(sampled.asked), sampled.n_judged) == (6 * N_PROMPTS, 6 * N_PROMPTS)
-    seeds = {(body["model"], str(body["messages"]), body["seed"]) for body in sampled.asked}
+    assert (len(asked(sampled)), len(sampled.asked())) == (6 * N_PROMPTS, 6 * N_PROMPTS)
+    seeds = {(body["model"], str(body["messages"]), body["seed"]) for body in asked(sampled)}
     assert len(seeds) == 6 * N_PROMPTS
 
-    rows = json.loads(sampled.tourney("project", "matches", "--json").out)["rows"]
+    rows = sampled.rows("project", "matches")
     assert len(rows) == 3 * N_PROMPTS
     assert {row["prompt"] for row in rows} >= {"p0", "p0#2", "p0#3"}
     rated = json.loads(sampled.tourney("project", "elo", "--json").out)
@@ -113,20 +68,21 @@ def test_further_samples_owe_only_themselves(sampled: Sampled) -> None:
     assert sampled.tourney("replay").out == "2 runs rebuilt, 0 differences\n"
 
 
-def test_a_pilot_has_all_samples_of_its_prompts(sampled: Sampled) -> None:
+def test_a_pilot_has_all_samples_of_its_prompts(sampled: Served) -> None:
     """Of six prompts it draws one, and that three times."""
     assert sampled.tourney("run", "--yes", "--mode", "pilot").code == 0
 
-    texts = [str(body["messages"]) for body in sampled.asked]
+    texts = [str(body["messages"]) for body in asked(sampled)]
     assert (len(texts), len(set(texts))) == (6, 1)
 
 
-def test_greedy_entrants_are_refused_several_samples(sampled: Sampled) -> None:
+def test_greedy_entrants_are_refused_several_samples(sampled: Served) -> None:
     """The same text three times would be paid for, and say nothing."""
-    refused = sampled.tourney("plan", "generate", temperature="")
-    checked = sampled.tourney("doctor", temperature="")
+    configure(sampled, 3, temperature="")
+    refused = sampled.tourney("plan", "generate")
+    checked = sampled.tourney("doctor")
 
     assert refused.code == 2
-    assert "each time: set `temperature` in [[entrants]] of small" in refused.err
+    assert "each time: set `temperature` in [[entrants]] of small-3b" in refused.err
     assert "gives the same text each time" in " ".join(checked.out.split())
-    assert sampled.asked == []
+    assert asked(sampled) == []

@@ -72,37 +72,6 @@ def test_elo_of_a_set_is_that_of_its_decided_battles(tourney: Tourney) -> None:
     assert all(row["ci95_low"] < row["rating"] < row["ci95_high"] for row in half["rows"])
 
 
-def test_win_rates_of_a_set_count_every_battle(tourney: Tourney) -> None:
-    """Those without a verdict are missing, not tied."""
-    found = fields(tourney("project", "winrates", "--name", "arena", "--json"))
-    counts = ("a_wins", "b_wins", "ties", "inconsistent", "missing")
-
-    assert [(row["entrant_a"], row["entrant_b"]) for row in found["rows"]] == [
-        ("amy", "kim"),
-        ("amy", "zoe"),
-        ("kim", "zoe"),
-    ]
-    assert [sum(row[name] for name in counts) for row in found["rows"]] == [15, 15, 15]
-    assert sum(row["missing"] for row in found["rows"]) == 9
-
-
-def test_what_changed_in_a_set_is_shown(folder: Path, tmp_path: Path) -> None:
-    """As of a tournament: then, now, and the change."""
-    (tmp_path / "tournament.db").write_bytes((folder / "tournament.db").read_bytes())
-    (tmp_path / "more.csv").write_text(f"{HEADER}zoe,amy,model_a,q99,human,\n")
-    launch(tmp_path, "import", "battles", "more.csv", "--name", "arena")
-
-    found = fields(
-        launch(tmp_path, "project", "winrates", "--name", "arena", "--diff", "1", "--json")
-    )
-
-    changes = {
-        (row["entrant_a"], row["entrant_b"]): row["win_rate_change"] for row in found["rows"]
-    }
-    assert changes.pop(("amy", "zoe")) < 0
-    assert set(changes.values()) == {0}
-
-
 def test_who_has_sets_alone_is_told_how_to_read_them(tourney: Tourney) -> None:
     """Not sent to start a tournament, with battles at hand."""
     done = tourney("project", "elo")

@@ -441,21 +441,6 @@ def test_an_evaluation_at_a_server_is_planned_paid_and_done_once(
     assert said in second.stderr.splitlines()
 
 
-def test_a_sample_that_two_entrants_share_is_one_gap(
-    tourney_at_endpoint: Tourney, endpoint_folder: Path, fake: FakeOpenAI
-) -> None:
-    """Both are one when greedy: what was given up once is not told as two."""
-    with (endpoint_folder / "tournament.toml").open("a", encoding="utf-8") as settings:
-        settings.write(EVALUATIONS)
-    fake.inject(Fault("bad_request"))
-
-    done = tourney_at_endpoint("apply", "evaluate")
-
-    assert done.returncode == 6, done.stderr
-    assert "2 samples were missing: 1 observed, 1 unscorable;" in done.stderr
-    assert "error: 1 sample could not be scored;" in done.stderr
-
-
 def test_rejected_responses_are_asked_for_again(
     tourney_at_endpoint: Tourney, endpoint_folder: Path, fake: FakeOpenAI
 ) -> None:
@@ -510,16 +495,3 @@ def test_a_cap_counts_what_evaluations_cost(
     assert (evaluated.returncode, generated.returncode) == (0, 5)
     assert spent["n_answers"] == len(fake.traffic.asked) == 2
     assert "send fewer requests with `tourney apply ... --limit`" in generated.stderr
-
-
-def test_it_is_as_of_a_position(tourney_at_endpoint: Tourney, billed: Path) -> None:
-    """What was answered later was not spent then."""
-    tourney_at_endpoint("apply", "generate", "--yes", "--limit", "1")
-    with Ledger.read_only(billed / "tournament.db") as ledger:
-        then, before = ledger.head.position, next(ledger.read(types=["RequestsSubmitted"])).position
-    tourney_at_endpoint("apply", "generate", "--yes")
-
-    assert [
-        each["n_answers"] for each in at_entrants(tourney_at_endpoint, "--as-of", str(then))
-    ] == [1]
-    assert at_entrants(tourney_at_endpoint, "--as-of", str(before - 1)) == []

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from commands.settings.starting.demo import lay_out_demo
 from ledger.store import Ledger
 from tests.providers.openai import MODEL, FakeOpenAI, Said
 from tests.support.builders.commands import lay_out
@@ -158,16 +157,6 @@ def test_every_format_keeps_the_result_apart_from_the_words(
     assert len(done.stdout.splitlines()) == 1 + N_PAIRS
     assert f"factuality: {N_PROMPTS * N_PAIRS} pairs = " in done.stderr
     assert published.is_dir()
-
-
-def test_the_demo_fills_the_folder_one_stands_in(tmp_path: Path) -> None:
-    """`mkdir trial; cd trial; tourney demo .` is what people do."""
-    folder = tmp_path / "trial"
-    folder.mkdir()
-
-    lay_out_demo(folder / "." / ".." / "trial")
-
-    assert (folder / "tournament.toml").exists()
 
 
 SETTINGS = """\

@@ -30,7 +30,7 @@ from projections.tournament.remaining import (
 from projections.tournament.settlement import reply_of, settle, settle_verdicts, verdict_of
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSERS
-from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, Rule
+from projections.verdicts.policies import CONCATENATE, Rule
 from tests.support.builders.events import (
     STREAM,
     entrant,

@@ -46,8 +46,6 @@ OPTIONAL: Final[Mapping[str, str]] = {
 }
 """The optional columns, and what each holds; their cells may be empty."""
 
-_ABOUT: Final = ("category", "language", "length_a", "length_b", "votes")
-
 COLUMNS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("model_a", "model_b", "winner"), str),
     "pref": float,
@@ -67,7 +65,7 @@ def _battle(cells: Cells) -> ImportedBattle:
     """
     judge_model, by_default = _judge(cells)
     is_said = not cells.lacks("source")
-    row = ImportedBattle(
+    return ImportedBattle(
         cells.text("model_a"),
         cells.text("model_b"),
         cells.winner("winner", WINNERS),
@@ -76,10 +74,6 @@ def _battle(cells: Cells) -> ImportedBattle:
         cells.mapped_value("source", _SOURCES) if is_said else by_default,
         judge_model,
         _weight(cells),
-    )
-    if cells.fields.keys().isdisjoint(_ABOUT):  # as in most tables, of a million rows
-        return row
-    return row._replace(
         votes=_votes(cells),
         categories=cells.labels("category"),
         language=cells.optional_text("language"),

@@ -17,7 +17,6 @@ from typing import Final
 import msgspec
 from immutables import Map
 
-from commands.auditing.sections import KeyPlaces, SectionedTournament
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -39,7 +38,11 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from ledger.store import Ledger
+from projections.artifacts.files import digests_of
+from projections.artifacts.results import results_of
+from projections.fold import fold
 from projections.ratings.elo.uncertainty import BOOTSTRAPS
+from projections.tournament.folding import tournament_of
 from projections.tournament.matches import (
     Match,
     PlannedResponse,
@@ -241,14 +244,9 @@ def _prose(rng: random.Random, n_sentences: int) -> str:
 
 def _publish(ledger: Ledger, stream: StreamId) -> None:
     """Publish the ratings of a tournament, as a run does."""
-    places = KeyPlaces()
-    tournament = SectionedTournament(stream, ledger.at, places)
-    events = ledger.read(stream=stream)
-    while some := list(islice(events, _AT_ONCE)):
-        places.note(some)
-        tournament.advance(some)
-    publication = _publication(tournament.state)
-    digests = tournament.digests(publication)
+    state = fold(tournament_of(stream), ledger.read(stream=stream))
+    publication = _publication(state)
+    digests = digests_of(results_of(state, publication))
     artifacts = tuple(ArtifactDigest(path=path, digest=each) for path, each in digests.items())
     ledger.append(stream, [RatingsPublished(publication=publication, artifacts=artifacts)])
 

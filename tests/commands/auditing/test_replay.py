@@ -18,7 +18,7 @@ from ledger.exchange import read_export
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.store import Ledger
 from tests.support.builders.commands import record_answers, terms
-from tests.support.builders.events import NOON, STREAM, key, opened, prompt
+from tests.support.builders.events import NOON, STREAM, opened, prompt
 from tests.support.goldens.ledgers import PUBLISHED, published
 
 NAME = "headline_20260427_120000"
@@ -29,13 +29,6 @@ def run(recorder: Recorder, tmp_path: Path) -> PublishedRun:
     """Give a published run of two entrants and two prompts."""
     record_answers(recorder, opened(prompts=[prompt("p1"), prompt("p2")]))
     return publish(recorder, terms(), runs=tmp_path / "runs", now=NOON)
-
-
-def republished(ledger: Ledger, run: PublishedRun, *artifacts: ArtifactDigest) -> None:
-    """Claim the same run under another name, with other artifacts."""
-    publication = replace(run.results.publication, run="claimed")
-    claim = RatingsPublished(publication=publication, artifacts=artifacts)
-    Recorder(ledger, STREAM).record(PublishRatings(claim))
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -96,24 +89,6 @@ def test_the_report_is_compared_with_nothing(
         report.write_bytes(content)
 
     assert replay(ledger, STREAM, against=run.folder).differences == ()
-
-
-def test_a_claim_of_other_bytes_is_told(ledger: Ledger, run: PublishedRun) -> None:
-    """The code that folds may have changed since; that must not go unseen."""
-    republished(
-        ledger,
-        run,
-        ArtifactDigest(path="battles.jsonl", digest=key("other battles")),
-        ArtifactDigest(path="poster.pdf", digest=key("a poster")),
-    )
-
-    replayed = replay(ledger, STREAM)
-
-    assert replayed.runs == (NAME, "claimed")
-    assert replayed.differences == (
-        Difference("claimed", "battles.jsonl", "differs from what was published"),
-        Difference("claimed", "poster.pdf", "was published and is no longer made"),
-    )
 
 
 def test_a_folder_of_an_unknown_name_is_refused(

@@ -26,7 +26,6 @@ from tests.support.builders.commands import P1, terms
 from tests.support.builders.events import NOON, STREAM, entrant, key, opened, verdict
 from tests.support.builders.games import (
     CHANGE,
-    DELETE,
     OPENING,
     forge_with_hashes,
     generated,
@@ -196,17 +195,6 @@ def test_a_merge_is_no_excuse_for_what_was_published_here(path: Path) -> None:
 
     assert verified.n_foreign == 0
     assert [fault.position for fault in verified.faults] == [at]
-
-
-def test_a_tail_that_was_cut_off_is_found_by_a_checkpoint(path: Path) -> None:
-    """What is left is a sound ledger; only what was noted elsewhere knows of more."""
-    noted = head_of(path)
-    tamper(path, DELETE(noted.position))
-
-    assert found_in(path).faults == ()
-    (fault,) = found_in(path, noted).faults
-    assert fault.position == noted.position - 1
-    assert f"the ledger ends here, before the kept head {noted}: " in fault.why
 
 
 def test_a_history_with_all_hashes_made_anew_is_found_by_a_checkpoint(path: Path) -> None:

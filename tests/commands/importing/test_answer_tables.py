@@ -42,3 +42,54 @@ def test_columns_that_usually_hold_no_answers_are_no_systems(tmp_path: Path) -> 
 
     assert [*table.entrants] == ["old", "new"]
     assert [told.split(",")[0] for told in table.unread] == ["column 'Context'", "column 'latency'"]
+
+
+OF_LM_EVAL = {
+    f"{model}/samples_sums_{model}.jsonl": {
+        "doc": {},
+        "arguments": [["1 + 1 ="]],
+        "resps": [[model]],
+    }
+    for model in ("big", "small")
+}
+OF_PROMPTFOO = [
+    {"provider": {"id": name}, "prompt": {"raw": "Why?"}, "vars": {}, "response": {"output": name}}
+    for name in ("openai:a", "openai:b")
+]
+OF_ARENA_HARD = {
+    f"{model}.jsonl": {
+        "uid": "u1",
+        "model": model,
+        "messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}],
+    }
+    for model in ("a", "b")
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "systems"),
+    [
+        (
+            {**OF_LM_EVAL, "own.json": {"prompt": "1 + 1 =", "response": "2"}},
+            ["big", "own", "small"],
+        ),
+        (
+            {"out.json": {"config": {}, "results": {"results": OF_PROMPTFOO}}},
+            ["openai:a", "openai:b"],
+        ),
+        (OF_ARENA_HARD, ["a", "b"]),
+    ],
+    ids=["lm-eval", "promptfoo", "arena-hard"],
+)
+def test_each_system_of_a_tools_files_is_an_entrant(
+    tmp_path: Path, files: dict[str, object], systems: list[str]
+) -> None:
+    """By the model that it names, else its folder or file; a file without answers is told."""
+    for name, row in {**files, "cache.json": []}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(row))
+
+    table = read(tmp_path)
+
+    assert sorted(table.entrants) == systems
+    assert table.unread == (f"{tmp_path / 'cache.json'}: it holds no answers",)

@@ -14,7 +14,6 @@ from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import no_progress
 from ledger.auditing.audit import audit
 from ledger.errors import BrokenExport, UnreadableEvent
-from ledger.events.imports import LedgerMerged
 from ledger.exchange import export_lines, read_export
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -65,30 +64,6 @@ def statuses(ledger: Ledger) -> list[str]:
     return [settlement.status for settlement in settlements]
 
 
-def merges_of(ledger: Ledger) -> list[tuple[str, LedgerMerged]]:
-    """Return what was recorded of merges."""
-    return [
-        (recorded.stream, recorded.event)
-        for recorded in ledger.read()
-        if isinstance(recorded.event, LedgerMerged)
-    ]
-
-
-def test_what_is_new_is_taken_in_and_noted(pair: Pair) -> None:
-    """Two machines judged one half each: together they have the whole, paid for once."""
-    n_common = pair.ours.head.position
-    judged(pair.recorder(), [P1])
-    judged(Recorder(pair.theirs, STREAM), [P2])
-
-    taken = take(pair)
-
-    assert taken == MergeCounts(n_new=5, n_known=n_common, n_left=0, conflicts=())
-    assert statuses(pair.ours) == ["b", "b"]
-    head = pair.theirs.head
-    merged = LedgerMerged(head=head.chain, n_events=head.position, n_taken=5)
-    assert merges_of(pair.ours) == [(STREAM, merged)]
-
-
 def test_an_outcome_that_follows_from_theirs_is_settled_again(pair: Pair) -> None:
     """They had both verdicts and we had one, another: the pair is reconciled from what we hold."""
     judged(pair.recorder(), [P1], prefer_tuned, limit=1)
@@ -119,28 +94,6 @@ def test_a_merged_ledger_has_no_fault(pair: Pair, tmp_path: Path) -> None:
     verified = verify(pair.ours, [], no_progress)
     head = pair.ours.head
     assert verified == Verification(head, n_claims=1, n_foreign=0, faults=())
-
-
-def test_a_publication_of_theirs_comes_along(pair: Pair, tmp_path: Path) -> None:
-    """It rates positions of their ledger, so it is counted, and not held against ours."""
-    judged(pair.recorder(), [P1])
-    published(judged(Recorder(pair.theirs, STREAM), [P2]), tmp_path / "theirs")
-
-    take(pair)
-
-    verified = verify(pair.ours, [], no_progress)
-    assert (verified.n_claims, verified.n_foreign, verified.faults) == (0, 1, ())
-
-
-def test_a_failure_that_contradicts_ours_is_told_too(pair: Pair) -> None:
-    """Both judges said nothing, each in other words; only one was on record."""
-    judged(pair.recorder(), [P1], lambda _: "Both are fine.")
-    judged(Recorder(pair.theirs, STREAM), [P1], lambda _: "")
-
-    taken = take(pair)
-
-    assert [conflict.row.type for conflict in taken.conflicts] == ["JudgeQueryFailed"] * 2
-    assert statuses(pair.ours) == ["unreadable", "pending"]
 
 
 def test_a_verdict_of_theirs_answers_what_ours_failed_at(pair: Pair) -> None:

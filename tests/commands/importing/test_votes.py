@@ -85,16 +85,6 @@ def test_another_vote_on_a_ballot_replaces_the_first(ledger: Ledger) -> None:
     assert box.n_done == opened_box(ledger).n_done == 1
 
 
-def test_nobody_votes_twice_without_knowing_of_the_first(ledger: Ledger) -> None:
-    """A double click, a second window and the back button change nothing."""
-    box = opened_box(ledger)
-    box.cast(0, "a", n_before=0)
-
-    assert not box.cast(0, "b", n_before=0)
-
-    assert winners(ledger) == ["model_a"]
-
-
 def test_two_windows_of_one_annotator_are_one(ledger: Ledger) -> None:
     """Each is a process of its own, which was begun before the other's votes."""
     first, second = opened_box(ledger), opened_box(ledger)

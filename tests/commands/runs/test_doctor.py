@@ -12,20 +12,18 @@ from commands.runs import doctor
 from commands.runs.doctor import (
     Finding,
     findings,
-    findings_by,
     judging_findings,
     require_servers,
 )
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.inputs import read_bank
-from commands.settings.schema import JudgeSection
-from commands.settings.servers import Reach, Server, server_of_judge
+from commands.settings.servers import Reach, Server, servers_of
 from commands.settings.version import VERSION
 from commands.spending.price_table import price_table
 from ledger.identity import Dimension
 from ledger.storage.files import beside
 from ledger.store import Ledger
-from tests.support.builders.commands import MINIMAL, record, write_bank, write_rubric
+from tests.support.builders.commands import MINIMAL, record, settings_in, write_bank, write_rubric
 from tests.support.builders.events import STREAM, opened
 from tests.support.faults.hostile import unprivileged
 
@@ -40,35 +38,31 @@ def found(
     sqlite_version: tuple[int, ...] = FIXED,
     *,
     today: date = DAY_OF_PRICES,
-    servers: Sequence[Server] = (),
+    tables: Sequence[str] | None = None,
     reach: Reach = lambda _: None,
-    cap_usd: float | None = None,
-    needs_weights: bool = False,
 ) -> dict[str, Finding]:
-    """Return what was found, by what was looked at."""
-    every = findings(
-        ledger,
-        sqlite_version,
-        today=today,
-        servers=servers,
-        reach=reach,
-        prices=price_table(),
-        cap_usd=cap_usd,
-        needs_weights=needs_weights,
-    )
+    """Return what was found, by what was looked at; with settings if there are tables of them."""
+    config = None
+    if tables is not None:
+        config = ledger.parent / "tournament.toml"
+        config.write_text("\n".join([MINIMAL, *tables]), encoding="utf-8")
+    every = findings(config, ledger, sqlite_version, today=today, reach=reach)
     return {each.what: each for each in every}
 
 
 def asked(
-    table: str, provider: str = "anthropic", model: str = "claude-opus-5-5", key: str = "A_KEY"
-) -> Server:
-    """Return the server of a table."""
-    section = JudgeSection.model_validate(
-        {"provider": provider, "model": model, "base_url": "http://here/v1", "api_key_env": key}
-    )
-    server = server_of_judge(section)
-    assert server is not None
-    return server._replace(asked=table)
+    table: str,
+    provider: str = "anthropic",
+    model: str = "claude-opus-5-5",
+    key: str = "A_KEY",
+    further: str = "",
+) -> str:
+    """Return the table of who is asked at a server."""
+    where = f'model = "{model}"\nbase_url = "http://here/v1"\napi_key_env = "{key}"\n{further}'
+    if table == ENTRANT:
+        return f'[[entrants]]\nid = "far"\n{where}'
+    begun = table if table == "[judge]" else '[[jury]]\nid = "ann"'
+    return f'{begun}\nprovider = "{provider}"\n{where}'
 
 
 @pytest.mark.parametrize(
@@ -130,14 +124,14 @@ def test_a_judge_without_its_key_is_not_ready(
         monkeypatch.delenv(name, raising=False)
     path, jury = tmp_path / "tournament.db", [asked(JUROR)]
 
-    judge = found(path, servers=[asked("[judge]")])["Anthropic key"]
-    juror = found(path, servers=jury)["Anthropic key"]
+    judge = found(path, tables=[asked("[judge]")])["Anthropic key"]
+    juror = found(path, tables=jury)["Anthropic key"]
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
 
     assert (judge.grade, juror.grade) == ("bad", "beware")
     assert judge.says == "not set, but [judge] needs it; export ANTHROPIC_API_KEY=..."
     assert juror.says == "not set, but [[jury]] 'ann' needs it; export ANTHROPIC_API_KEY=..."
-    assert found(path, servers=jury)["Anthropic key"].grade == "good"
+    assert found(path, tables=jury)["Anthropic key"].grade == "good"
 
 
 def test_the_key_of_another_maker_is_named_by_its_variable(
@@ -151,7 +145,7 @@ def test_the_key_of_another_maker_is_named_by_its_variable(
         asked(JUROR, "openai-batch", "gpt-5.6-luna", key="SECOND_KEY"),
     ]
 
-    said = found(tmp_path / "tournament.db", servers=servers)
+    said = found(tmp_path / "tournament.db", tables=servers)
 
     assert said["FIRST_KEY"] == Finding("FIRST_KEY", "good", "FIRST_KEY is set")
     why = "not set, but [[jury]] 'ann' needs it; export SECOND_KEY=..."
@@ -217,14 +211,14 @@ def test_a_folder_that_cannot_be_written_is_bad(tmp_path: Path) -> None:
     assert seen["models"].grade == "good"
 
 
-@pytest.mark.parametrize(("needs_weights", "grade"), [(True, "bad"), (False, "good")])
+@pytest.mark.parametrize(("tables", "grade"), [([], "bad"), (None, "good")])
 def test_missing_packages_are_a_fault_only_of_who_has_weights(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, needs_weights: bool, grade: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tables: list[str] | None, grade: str
 ) -> None:
     """A tournament of recorded answers needs no PyTorch."""
     monkeypatch.setattr(doctor, "find_spec", lambda _: None)
 
-    seen = found(tmp_path / "tournament.db", needs_weights=needs_weights)["models"]
+    seen = found(tmp_path / "tournament.db", tables=tables)["models"]
 
     assert seen.grade == grade
     assert seen.says.startswith("torch, transformers, peft not installed; ")
@@ -251,7 +245,7 @@ def test_a_server_that_answers_is_good(tmp_path: Path) -> None:
     """Those of the judge, the jury and the entrants are asked, each by its table."""
     tables = ("[judge]", JUROR, ENTRANT)
 
-    said = found(tmp_path / "t.db", servers=[asked(each, "endpoint") for each in tables])
+    said = found(tmp_path / "t.db", tables=[asked(each, "endpoint") for each in tables])
 
     for table in tables:
         assert said[f"server of {table}"] == Finding(f"server of {table}", "good", "answers")
@@ -265,7 +259,7 @@ def test_a_server_that_nobody_reaches_is_an_obstacle_to_who_is_asked(
     tmp_path: Path, table: str, grade: str
 ) -> None:
     """A juror is asked only if it is named."""
-    said = found(tmp_path / "t.db", servers=[asked(table, "endpoint")], reach=unreachable)
+    said = found(tmp_path / "t.db", tables=[asked(table, "endpoint")], reach=unreachable)
 
     assert said[f"server of {table}"] == Finding(
         f"server of {table}",
@@ -280,7 +274,7 @@ def test_a_server_that_refuses_the_key_says_which(tmp_path: Path) -> None:
     def refuse(_: Server) -> str | None:
         raise NoCredentials("http://here/v1 wants a key", "A_KEY")
 
-    said = found(tmp_path / "t.db", servers=[asked("[judge]", "endpoint")], reach=refuse)
+    said = found(tmp_path / "t.db", tables=[asked("[judge]", "endpoint")], reach=refuse)
 
     assert said["server of [judge]"].grade == "bad"
     assert "wants a key; export A_KEY=" in said["server of [judge]"].says
@@ -292,7 +286,7 @@ def test_without_the_key_that_it_needs_a_server_is_not_asked(
     """One finding for one fault."""
     monkeypatch.delenv("A_KEY", raising=False)
 
-    said = found(tmp_path / "t.db", servers=[asked("[judge]", "openai-batch")], reach=unreachable)
+    said = found(tmp_path / "t.db", tables=[asked("[judge]", "openai-batch")], reach=unreachable)
 
     assert said["A_KEY"].grade == "bad"
     assert "server of [judge]" not in said
@@ -302,7 +296,7 @@ def test_a_model_that_is_not_listed_is_a_doubt(tmp_path: Path) -> None:
     """Some servers have models that they do not list."""
     said = found(
         tmp_path / "t.db",
-        servers=[asked("[judge]", "endpoint")],
+        tables=[asked("[judge]", "endpoint")],
         reach=lambda _: "http://here/v1 does not list m",
     )
 
@@ -322,9 +316,10 @@ def test_a_model_without_a_price_is_an_obstacle_below_a_cap(
     tmp_path: Path, provider: str, cap_usd: float | None, grade: str | None
 ) -> None:
     """A run would stop at it, after everything was generated."""
-    servers = [asked("[judge]", provider, "nameless-7b")]
+    cap = "" if cap_usd is None else f"max_usd = {cap_usd}\n"
+    judge = asked("[judge]", provider, "nameless-7b", further=cap)
 
-    said = found(tmp_path / "t.db", servers=servers, cap_usd=cap_usd)
+    said = found(tmp_path / "t.db", tables=[judge])
 
     finding = said.get("price of nameless-7b")
     assert (finding and finding.grade) == grade
@@ -335,17 +330,18 @@ def test_a_cap_on_judging_is_not_on_entrants_and_prices_that_are_known_are_good(
     tmp_path: Path,
 ) -> None:
     """[judge] max_usd says nothing of entrants."""
-    servers = [asked(ENTRANT, "endpoint", "nameless-7b"), asked("[judge]")]
+    entrant, judge = asked(ENTRANT, model="nameless-7b"), asked("[judge]", further="max_usd = 5.0")
 
-    said = found(tmp_path / "t.db", servers=servers, cap_usd=5.0)
+    said = found(tmp_path / "t.db", tables=[judge, entrant])
 
     assert not [what for what in said if what.startswith("price of")]
 
 
-def test_servers_are_required_before_a_run() -> None:
+def test_servers_are_required_before_a_run(tmp_path: Path) -> None:
     """A doubt is told, and is no obstacle."""
     told: list[str] = []
-    servers = [asked("[judge]", "endpoint")]
+    settings = settings_in(tmp_path, f"{MINIMAL}{asked('[judge]', 'endpoint')}")
+    servers = [*servers_of(settings)]
 
     require_servers(servers, lambda _: "it does not list m", told.append)
 
@@ -357,7 +353,7 @@ def test_servers_are_required_before_a_run() -> None:
 def by(config: Path) -> dict[str, Finding]:
     """Return what was found by some settings, by what was looked at."""
     ledger = config.parent / "t.db"
-    every = findings_by(config, ledger, FIXED, today=DAY_OF_PRICES, reach=lambda _: "asked")
+    every = findings(config, ledger, FIXED, today=DAY_OF_PRICES, reach=lambda _: "asked")
     return {each.what: each for each in every}
 
 
@@ -367,7 +363,7 @@ def test_settings_under_repair_are_told_beside_the_rest(tmp_path: Path) -> None:
     config.write_text('[tournament]\nid = "x"\n[elo]\nk = 0\n', encoding="utf-8")
 
     said = [
-        *findings_by(config, tmp_path / "t.db", FIXED, today=DAY_OF_PRICES, reach=lambda _: "asked")
+        *findings(config, tmp_path / "t.db", FIXED, today=DAY_OF_PRICES, reach=lambda _: "asked")
     ]
 
     assert [each.grade for each in said if each.what == "ledger"] == ["good"]

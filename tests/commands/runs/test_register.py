@@ -23,9 +23,7 @@ from tests.support.builders.commands import (
     record,
     settings,
     write_bank,
-    write_olmo,
     write_rubric,
-    write_shard,
     write_weights,
 )
 from tests.support.specification import after
@@ -120,15 +118,6 @@ def test_moving_the_weights_keeps_the_response_keys(tmp_path: Path) -> None:
     assert response_keys(now) == response_keys(before)
 
 
-def test_other_decoding_settings_change_the_response_keys(tmp_path: Path) -> None:
-    """A response under another limit is another response, whatever the label."""
-    before = opening(lay_out(tmp_path))
-
-    now = opening(tmp_path, settings(generation={"max_new_tokens": 16}))
-
-    assert not set(response_keys(now)) & set(response_keys(before))
-
-
 def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     """A user who mends one fault a run sees the same screen five times."""
     lay_out(tmp_path)
@@ -183,37 +172,6 @@ def test_entrants_that_are_alike_are_noted(tmp_path: Path) -> None:
         "third has the same configuration as base, so it gets the same responses;"
         " change it, or remove it"
     )
-
-
-def test_a_hydra_is_registered_with_its_heads(tmp_path: Path) -> None:
-    """The ledger keeps which shards it was made of, after the folder is gone."""
-    poe = hydra_in(lay_out(tmp_path))
-
-    command = opening(tmp_path, settings(entrants=[entrant_section("base"), poe]))
-
-    heads = after(command.opening, *command.registrations).roster[1].hydra
-    assert heads is not None
-    assert [shard.path for shard in heads.security] == [
-        str(tmp_path / "security" / f"shard_{head}") for head in range(2)
-    ]
-
-
-def test_a_shard_that_is_missing_is_told_with_its_entrant(tmp_path: Path) -> None:
-    """Several Hydras share a folder, and only one of them asks for so many heads."""
-    poe = hydra_in(lay_out(tmp_path))
-
-    (found,) = faults(tmp_path, settings(entrants=[entrant_section("base"), {**poe, "heads": 3}]))
-
-    assert found.startswith("entrant 'poe': security: its final checkpoint does not fit 3 heads:")
-
-
-def hydra_in(folder: Path) -> dict[str, object]:
-    """Write what a Hydra of two heads is made of, and return its section."""
-    write_olmo(folder / "olmo", n_layers=3)
-    for head in range(2):
-        write_shard(folder / "security" / f"shard_{head}", 2)
-    given = {"loader": "hydra", "weights": "olmo", "security": "security"}
-    return entrant_section("poe", **given, heads=2, heads_depth=1)
 
 
 def test_the_offline_judge_refuses_a_dimension_without_gold(tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import GenerationSummary
 from commands.errors import AuditDisagrees, ConfigurationError, NoCredentials, ProviderError
-from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
+from commands.judging.judge import JudgeTask, judge_open
 from commands.judging.panel import panel_of
 from commands.judging.session import JudgingOptions
 from commands.ports import Console, Generator, LocalJudge, no_progress
@@ -95,33 +94,6 @@ def test_a_tournament_is_told_by_its_events(
         "PairReconciled",
         "RatingsPublished",
     ]
-
-
-def test_a_run_ends_in_ratings_and_their_files(recorder: Recorder, tmp_path: Path) -> None:
-    """The entrant that won every match stands above the other, symmetrically."""
-    outcome = run(recorder, tmp_path)
-
-    standings = outcome.run.results.standings
-    (rows,) = [standing.rows for standing in standings.values()]
-    assert outcome.generated == GenerationSummary(n_missing=4, n_generated=4, n_failed=0)
-    assert outcome.judged == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
-    assert [row.entrant for row in rows] == ["tuned", "base"]
-    assert sum(row.rating or 0 for row in rows) == pytest.approx(2800)
-    assert (outcome.run.folder / "elo_results.json").is_file()
-
-
-def test_a_second_run_does_nothing_again(
-    ledger: Ledger, recorder: Recorder, tmp_path: Path
-) -> None:
-    """It finds everything on the ledger, and the very same folder."""
-    first = run(recorder, tmp_path)
-    head = ledger.head
-
-    second = run(Recorder(ledger, STREAM), tmp_path)
-
-    assert ledger.head == head
-    assert (second.run.folder, second.run.is_new) == (first.run.folder, False)
-    assert second.generated.n_missing == second.judged.n_open == 0
 
 
 def test_a_run_cut_off_anywhere_ends_like_one_that_was_not(

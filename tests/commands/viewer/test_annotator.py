@@ -84,17 +84,6 @@ def test_a_vote_leads_to_the_next_ballot_and_can_be_seen_again(
     assert fields(back.encode())["n_before"] == "1"
 
 
-def test_a_vote_is_corrected_by_another(box: BallotBox) -> None:
-    """The page knows of the first, so it is meant."""
-    send(box, fields(get(box).body) | {"choice": "a"})
-
-    reply = send(box, fields(get(box, "/ballot/1").body) | {"choice": "tie"})
-
-    assert reply.status is HTTPStatus.SEE_OTHER
-    assert "Your vote: <b>a tie</b>" in get(box, "/ballot/1").body.decode()
-    assert box.n_done == 1
-
-
 def test_a_double_click_votes_once(box: BallotBox) -> None:
     """The second is shown what counts."""
     form = fields(get(box).body)

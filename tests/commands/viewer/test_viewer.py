@@ -71,25 +71,6 @@ def test_until_the_ledger_is_read_a_page_waits(ledger_file: Path) -> None:
     assert b'http-equiv="refresh"' in found.body
 
 
-def test_pages_follow_what_another_process_writes(ledger_file: Path) -> None:
-    """The stream tells of it, and the next page shows it; the viewer wrote nothing."""
-    follower = follower_of(ledger_file, STREAM)
-    follower.refresh()
-    stream = ask(follower, "/events").stream
-    assert stream
-    begun = [next(stream), next(stream)]
-    before = ask(follower, "/battles", outcome="tie")
-
-    with Ledger.open(ledger_file) as ledger:
-        ledger.append(STREAM, EVENTS[-3:])
-    follower.refresh()
-
-    assert begun[1] == f"data: {len(EVENTS) - 3}\n\n".encode()
-    assert next(stream) == f"data: {len(EVENTS)}\n\n".encode()
-    assert b"no battles" in before.body
-    assert b"1 to 1 of 1 battles" in ask(follower, "/battles", outcome="tie").body
-
-
 def test_control_c_ends_it(ledger_file: Path, ctrl_c: Callable[[], None]) -> None:
     """It is how a viewer ends, and no failure."""
     told: list[str] = []

@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
+from commands.settings.inputs import shipped_data
 from commands.settings.starting.demo import lay_out_demo
 from tests.support.command_line.warm import run_warm
 
@@ -14,6 +16,7 @@ Completed: TypeAlias = "subprocess.CompletedProcess[str]"
 Tourney: TypeAlias = Callable[..., Completed]
 
 N_PROMPTS = 8
+_N_BEFORE = 58  # prompts of the shipped bank: behind them many answers differ
 
 
 def lay_out_small(folder: Path) -> Path:
@@ -23,6 +26,20 @@ def lay_out_small(folder: Path) -> Path:
     lines = bank.read_text(encoding="utf-8").splitlines(keepends=True)
     bank.write_text("".join(lines[:N_PROMPTS]), encoding="utf-8")
     return folder
+
+
+def lay_out_recorded(folder: Path, n_prompts: int) -> Path:
+    """Lay out the demo of recorded answers, on a part of its bank."""
+    lay_out_demo(folder, weights=False)
+    bring_prompts(folder, n_prompts)
+    return folder
+
+
+def bring_prompts(folder: Path, n: int) -> None:
+    """Write so many prompts of the shipped bank into a folder's."""
+    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
+        bank = "".join(islice(prompts, _N_BEFORE, _N_BEFORE + n))
+    (folder / "bank.jsonl").write_text(bank, encoding="utf-8")
 
 
 def launch(

@@ -6,7 +6,7 @@ from typing import Any
 
 from ledger.chain import Head
 from ledger.store import Ledger
-from tests.support.command_line.launching import Completed
+from tests.support.command_line.launching import Completed, launch
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,3 +21,10 @@ def fields(done: Completed) -> dict[str, Any]:
     """Return what a command printed as JSON."""
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def said(folder: Path, *words: str) -> Any:  # noqa: ANN401  # JSON
+    """Return the JSON that a command prints, which succeeds."""
+    done = launch(folder, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    return fields(done)
