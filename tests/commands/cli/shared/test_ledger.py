@@ -38,21 +38,20 @@ def test_a_ledger_may_lie_in_the_home_folder(
     assert done.exception.path.absolute() == tmp_path / "home/there.db"
 
 
-def test_a_day_without_dashes_is_not_taken_for_the_end(ledger: Ledger) -> None:
-    """Everything would be shown as of a day on which half of it was not known."""
-    ledger.append(STREAM, verdicts(3))
-
-    with pytest.raises(ConfigurationError, match="ends at 3; for the day write 2026-04-27"):
-        position_at(ledger, "20260427", option="--as-of")
-
-
-def test_a_position_after_the_end_is_refused(ledger: Ledger) -> None:
-    """It was mistyped, or is of another ledger; the end would pass for what was asked for."""
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("20260427", "ends at 3; for the day write 2026-04-27"),
+        ("99999", "--as-of 99999: the ledger ends at 3; name an"),
+    ],
+)
+def test_a_position_after_the_end_is_refused(ledger: Ledger, said: str, why: str) -> None:
+    """It was mistyped, is of another ledger, or is a day on which half of it was not known."""
     ledger.append(STREAM, verdicts(3))
 
     assert position_at(ledger, "3", option="--as-of") == 3
-    with pytest.raises(ConfigurationError, match="--as-of 99999: the ledger ends at 3; name an"):
-        position_at(ledger, "99999", option="--as-of")
+    with pytest.raises(ConfigurationError, match=why):
+        position_at(ledger, said, option="--as-of")
 
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
