@@ -11,10 +11,9 @@ from commands.batching.sides import SideOf
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import read_verdicts
+from commands.cli.shared.reading import read_verdicts, show
 from commands.cli.shared.selection import JUDGED, WRITTEN, selecting
 from commands.cli.shared.terminal import console
-from commands.cli.shared.views import show, view_of
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.table import Table, table_of
 from commands.decisions.recorder import Recorder
@@ -44,10 +43,7 @@ def list_batches(
 
     Example: tourney batch list --json
     """
-    show(
-        ctx,
-        view_of(read_verdicts, lambda source: batches_table(source.state, source.named_judge)),
-    )
+    show(ctx, read_verdicts, lambda source: batches_table(source.state, source.named_judge))
 
 
 def wait(

@@ -8,10 +8,9 @@ import typer
 from commands.backends.wiring import backends_on, reach
 from commands.cli.shared import completion, options
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import read_verdicts
+from commands.cli.shared.reading import notes_of, read_verdicts, with_source
 from commands.cli.shared.selection import JUDGED, WRITTEN, Selection, selecting
 from commands.cli.shared.terminal import console
-from commands.cli.shared.views import notes_of, with_source
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted

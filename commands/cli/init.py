@@ -17,7 +17,7 @@ from commands.errors import ConfigurationError, counted
 from commands.importing.answer_tables import AnswersTable, read_answers_table
 from commands.importing.bank import read_prompts
 from commands.importing.labelled_pairs import VOTES_FILE
-from commands.settings.starting.examples import Example, files_of_example
+from commands.settings.starting.demo import Example, files_of_example
 from commands.settings.starting.new_tournament import (
     FIRST_PROMPTS,
     SETTINGS,

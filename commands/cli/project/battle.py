@@ -12,9 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from commands.cli.shared import completion
-from commands.cli.shared.reading import read_verdicts
+from commands.cli.shared.reading import read_verdicts, with_source
 from commands.cli.shared.selection import JUDGED, WRITTEN, Selection, selecting
-from commands.cli.shared.views import with_source
 from commands.cli.tables.table import Table, table_of
 from commands.reading.judged_tournament import battle_named
 from commands.report.text import Piece, word_difference

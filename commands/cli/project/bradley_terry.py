@@ -27,9 +27,14 @@ from commands.cli.project.bt_ratings import (
     with_imported,
 )
 from commands.cli.shared import options
-from commands.cli.shared.reading import chosen_set, pinned, read_verdicts
+from commands.cli.shared.reading import (
+    chosen_set,
+    pinned,
+    read_verdicts,
+    show_table,
+    with_source,
+)
 from commands.cli.shared.selection import BATTLES, WRITTEN, Selection, selecting
-from commands.cli.shared.views import show, with_source
 from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -147,9 +152,9 @@ def bt(
         if pairs or is_ruled or any(value is not None for value in others):
             fault = "--fit-temperature rates nobody: leave out all other options, but for --made-at"
             raise ConfigurationError([f"{fault} and those that choose what is read"])
-        show(ctx, partial(_fitted_temperature, against=fit_temperature, made_at=made_at))
+        show_table(ctx, partial(_fitted_temperature, against=fit_temperature, made_at=made_at))
         return
-    show(ctx, partial(_ratings, chosen=chosen), diff)
+    show_table(ctx, partial(_ratings, chosen=chosen), diff)
 
 
 def _ratings(selection: Selection, chosen: _RatingOptions) -> Table:

@@ -12,12 +12,13 @@ from commands.cli.shared.reading import (
     by_people,
     chosen_set,
     human_set,
+    notes_of,
     read_set,
     read_verdicts,
     votes_on_record,
+    with_source,
 )
 from commands.cli.shared.selection import Selection
-from commands.cli.shared.views import notes_of, with_source
 from commands.cli.tables import bradley_terry as said
 from commands.cli.tables.bradley_terry import Corrected, RatedBoards
 from commands.cli.tables.reliability import temperature_table

@@ -8,9 +8,8 @@ from typing import Annotated, Final
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.reading import read_outcomes, read_verdicts
+from commands.cli.shared.reading import notes_of, read_outcomes, read_verdicts, show
 from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, selecting
-from commands.cli.shared.views import notes_of, show, view_of
 from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.errors import ConfigurationError, counted
 from commands.judging.unreadable import gold_notes
@@ -73,13 +72,13 @@ def matches(
     Example: tourney project matches --entrant full_poe --outcome inconsistent
     """
 
-    def table_of(source: OutcomeSource) -> Table:
+    def view(source: OutcomeSource) -> Table:
         every = chain.from_iterable(source.compared.values())
         listed = chosen_matches(every, prompt=prompt, entrants=entrant or (), outcome=outcome)
         facts: dict[str, Json] = {"judge": source.judge_id}
         return matches_table(listed, notes=notes_of(source), facts=facts)
 
-    show(ctx, view_of(read_outcomes, table_of))
+    show(ctx, read_outcomes, view)
 
 
 def chosen_matches(
@@ -113,7 +112,7 @@ def winrates(
 
     Example: tourney project winrates --format csv
     """
-    show(ctx, view_of(read_outcomes, _winrates), diff)
+    show(ctx, read_outcomes, _winrates, diff)
 
 
 def _winrates(source: OutcomeSource) -> Table:
@@ -134,7 +133,7 @@ def responses(
 
     Example: tourney project responses --format jsonl
     """
-    show(ctx, view_of(read_verdicts, lambda source: responses_table(source.state)))
+    show(ctx, read_verdicts, lambda source: responses_table(source.state))
 
 
 @selecting(*JUDGED, *WRITTEN)
@@ -145,7 +144,7 @@ def spend(
 
     Example: tourney project spend --json
     """
-    show(ctx, view_of(read_verdicts, _spent))
+    show(ctx, read_verdicts, _spent)
 
 
 def _spent(source: JudgedTournament) -> Table:
@@ -339,7 +338,7 @@ def _n_resampled(response: ResponseGenerated) -> int | None:
 
 def show_progress(ctx: typer.Context) -> None:
     """Print the progress of the tournament that a command's options select."""
-    show(ctx, view_of(read_verdicts, _progress))
+    show(ctx, read_verdicts, _progress)
 
 
 def _progress(source: JudgedTournament) -> Table:

@@ -10,7 +10,13 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 import typer
 
 from commands.cli.shared import options
-from commands.cli.shared.reading import outdated_note, read_outcomes, read_verdicts
+from commands.cli.shared.reading import (
+    notes_of,
+    outdated_note,
+    read_outcomes,
+    read_verdicts,
+    show,
+)
 from commands.cli.shared.selection import (
     BATTLES,
     BY_RULE,
@@ -19,7 +25,6 @@ from commands.cli.shared.selection import (
     WRITTEN,
     selecting,
 )
-from commands.cli.shared.views import notes_of, show, view_of
 from commands.cli.tables.reliability import (
     agreement_table,
     bias_table,
@@ -68,8 +73,7 @@ def agreement(
 
     Example: tourney project agreement --json
     """
-    table_of = view_of(read_outcomes, partial(_agreement, truth=truth))
-    show(ctx, table_of)
+    show(ctx, read_outcomes, partial(_agreement, truth=truth))
 
 
 def _agreement(source: JudgedTournament | SelectedSet, truth: str | None) -> Table:
@@ -172,7 +176,7 @@ def compare_judges(
     compared = partial(
         _compared, names=(a, b), dimension=dimension, margin=margin, truth=truth, kind=kind
     )
-    show(ctx, view_of(read_verdicts, compared))
+    show(ctx, read_verdicts, compared)
 
 
 def _compared(
@@ -221,7 +225,7 @@ def fragility(
 
     Example: tourney project fragility --json
     """
-    show(ctx, view_of(read_outcomes, _fragility))
+    show(ctx, read_outcomes, _fragility)
 
 
 def _fragility(source: OutcomeSource) -> Table:
@@ -238,7 +242,7 @@ def bias(
 
     Example: tourney project bias --judge reference
     """
-    show(ctx, view_of(read_verdicts, lambda source: bias_table(bias_rows(source))))
+    show(ctx, read_verdicts, lambda source: bias_table(bias_rows(source)))
 
 
 @selecting(*BY_RULE, *WRITTEN)
@@ -255,8 +259,7 @@ def calibration(
 
     Example: tourney project calibration --against judged
     """
-    table_of = view_of(read_verdicts, partial(_calibration, against=against))
-    show(ctx, table_of)
+    show(ctx, read_verdicts, partial(_calibration, against=against))
 
 
 def _calibration(source: JudgedTournament, against: Literal["gold", "judged"]) -> Table:

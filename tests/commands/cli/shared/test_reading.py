@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.cli.shared.views import ignored_variables, notes_of
+from commands.cli.shared.reading import ignored_variables, notes_of
 from commands.reading.judged_tournament import Perspective, judged_tournament
 from projections.verdicts.policies import MAJORITY, Rule
 from tests.support.builders.events import entrant, known, opened, prompt, responses
