@@ -88,5 +88,4 @@ def test_the_judged_evaluation_of_the_page_is_what_happens(tmp_path: Path) -> No
     )
 
     (session,) = (each for each in pages.blocks(PAGE) if each.mark == "judged")
-    for step in pages.steps(session.text):
-        assert pages.masked(pages.shown(folder, step.command)) == pages.masked(step.output)
+    pages.require_as_shown(session, folder)

@@ -1,7 +1,6 @@
 """Help by panels, and what is said to a misspelt command or option."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -11,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from commands.cli.app import COMMANDS, command_line
 from commands.settings.version import VERSION
+from tests.docs.command_line import leaves
 from tests.support.command_line.launching import launch
 
 
@@ -23,30 +23,20 @@ def said(*words: str) -> Result:
 def test_no_command_takes_the_last_of_several_values() -> None:
     """Each option of each command takes all values that it is given, or refuses the second."""
     app = typer.main.get_command(command_line())
-    silent = [
-        (*words, option.opts[0])
-        for words, each in leaves(app)
-        for option in options(each)
-        if not (option.multiple or option.is_flag)
-        and "was given twice"
-        not in CliRunner()
-        .invoke(app, [*words, *[option.opts[0], *["1"] * option.nargs] * 2])
-        .stderr
+
+    def is_silent(words: list[str], option: click.Option) -> bool:
+        twice = [option.opts[0], *["1"] * option.nargs] * 2
+        return "was given twice" not in CliRunner().invoke(app, [*words, *twice]).stderr
+
+    takes_last = [
+        (leaf.name, option.opts[0])
+        for leaf in leaves()
+        for option in leaf.options
+        if not (option.multiple or option.is_flag) and is_silent(leaf.name.split()[1:], option)
     ]
 
-    assert not silent
-    assert (
-        "given twice" not in said("project", "elo", "--json", "--json").stderr
-    )  # it says the same
-
-
-def leaves(command: click.Command, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield the words that call each command below a group."""
-    if not isinstance(command, click.Group):
-        yield words, command
-        return
-    for name, each in command.commands.items():
-        yield from leaves(each, *words, name)
+    assert not takes_last
+    assert "given twice" not in said("project", "elo", "--json", "--json").stderr
 
 
 def test_commands_stand_under_the_headings_of_their_panels() -> None:
@@ -145,7 +135,7 @@ def test_a_slip_is_told_what_was_meant_once(words: str, message: str) -> None:
 def test_an_option_is_spelt_in_one_way() -> None:
     """What one command calls --output no other calls --out; a short name means one long name."""
     longs: defaultdict[str, set[str]] = defaultdict(set)
-    for option in options(typer.main.get_command(command_line())):
+    for option in (each for leaf in leaves() for each in leaf.options):
         long = next(name for name in option.opts if name.startswith("--"))
         for name in option.opts:
             longs[name].add(long)
@@ -153,14 +143,6 @@ def test_an_option_is_spelt_in_one_way() -> None:
     assert {name: found for name, found in longs.items() if len(found) > 1} == {}
     assert longs.keys() >= {"--output", "-o", "--name", "--tournament"}
     assert longs.keys().isdisjoint({"--resamples", "--out", "--set", "--stream"})
-
-
-def options(command: click.Command) -> Iterator[click.Option]:
-    """Yield the options of a command and of those below it."""
-    yield from (each for each in command.params if isinstance(each, click.Option))
-    if isinstance(command, click.Group):
-        for each in command.commands.values():
-            yield from options(each)
 
 
 @pytest.mark.parametrize(
