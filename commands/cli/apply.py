@@ -43,7 +43,6 @@ from projections.tournament.waves import prompts_so_far
 Retry = Annotated[
     str | None,
     typer.Option(
-        "--retry",
         metavar="REASONS",
         help="Ask again the queries that failed for these reasons, separated by commas: rejected,"
         " refused, truncated, unreadable or empty.",
@@ -52,7 +51,6 @@ Retry = Annotated[
 RetryResponses = Annotated[
     str | None,
     typer.Option(
-        "--retry",
         metavar="REASONS",
         help="Ask again for the responses that failed for these reasons, separated by commas:"
         " rejected, refused, prompt_too_long or not_finite.",

@@ -39,14 +39,11 @@ def gate(
     ctx: typer.Context,
     candidate: Annotated[
         str,
-        typer.Option(
-            "--candidate", metavar="ID", autocompletion=completion.entrants, help="The new entrant."
-        ),
+        typer.Option(metavar="ID", autocompletion=completion.entrants, help="The new entrant."),
     ],
     baseline: Annotated[
         str,
         typer.Option(
-            "--baseline",
             metavar="ID",
             autocompletion=completion.entrants,
             help="The entrant that it is to replace.",

@@ -48,7 +48,6 @@ def init(
     from_csv: Annotated[
         Path | None,
         typer.Option(
-            "--from-csv",
             metavar="FILE",
             help="Take the prompts of a table: CSV, JSON, JSON lines or Parquet.",
         ),
@@ -56,7 +55,6 @@ def init(
     from_answers: Annotated[
         Path | None,
         typer.Option(
-            "--from-answers",
             metavar="FILE",
             help="Compare the answers of a table with a column for each system, of another tool's"
             " file, or of all files in a folder. Or check a judge by labelled pairs of answers.",
@@ -64,13 +62,11 @@ def init(
     ] = None,
     entrant: Annotated[
         list[str] | None,
-        typer.Option("--entrant", metavar="MODEL", help=f"An entrant: {_SPELLING}. Repeatable."),
+        typer.Option(metavar="MODEL", help=f"An entrant: {_SPELLING}. Repeatable."),
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option(
-            "--judge", metavar="MODEL", help=f"The judge: {_SPELLING}, or a model of Anthropic."
-        ),
+        typer.Option(metavar="MODEL", help=f"The judge: {_SPELLING}, or a model of Anthropic."),
     ] = None,
     example: Annotated[
         Example | None,

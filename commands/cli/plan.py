@@ -137,7 +137,6 @@ def judge(
     show_prompt: Annotated[
         str | None,
         typer.Option(
-            "--show-prompt",
             metavar="PROMPT",
             autocompletion=completion.prompts,
             help="Show the requests for one pair of this prompt instead. Nothing is sent.",

@@ -30,9 +30,7 @@ Folder: TypeAlias = Annotated[
 ]
 RunName: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--name", metavar="RUN", help="Name of the run. Default: the tournament's, with @POSITION."
-    ),
+    typer.Option(metavar="RUN", help="Name of the run. Default: the tournament's, with @POSITION."),
 ]
 _BATTLES: Final[Mapping[str, type]] = {**plain.COLUMNS, "dimension": str}
 _RESPONSES: Final[Mapping[str, type]] = {

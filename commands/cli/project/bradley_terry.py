@@ -117,7 +117,6 @@ def bt(
         str | None,
         options.of_set(
             "Show which --temperature fits the human votes of this imported set best.",
-            "--fit-temperature",
             metavar="NAME",
         ),
     ] = None,
