@@ -1,7 +1,7 @@
 """`tourney log`, `verify`, `replay`, `backup` and `redact`: audit a ledger."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
@@ -24,7 +24,6 @@ from commands.cli.shared.workspace import ledger_to_change
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
 from commands.errors import AuditDisagrees, ConfigurationError, counted, first_lines
-from ledger.auditing.audit import Redaction
 from ledger.events.registry import EVENTS
 from ledger.exchange import back_up, unfinished_backups
 from ledger.identity import Json
@@ -76,8 +75,11 @@ def log(
             found = (row for row in find_events(opened, name) if row.position <= until)
             meant = tuple(row for row in found if event_type in {None, row.type})
             rows = meant if limit is None else meant[-limit:]
+    writer = selection.writer
+    if follow and writer.chosen is Format.JSON:  # a document has no end that could be followed
+        writer = Writer(Format.JSONL)
     if name is None:
-        _list(rows, selection.writer, follow=follow)
+        writer.write(log_table(rows))
     else:
         for row in rows:
             write_json(event_fields(row))
@@ -85,13 +87,6 @@ def log(
         for row in follow_rows(selection.path, until, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
             if event_type in {None, row.type}:
                 Writer(Format.JSONL).write(log_table([row]))
-
-
-def _list(rows: Sequence[StoredEvent], writer: Writer, *, follow: bool) -> None:
-    """List events; one document has no end that could be followed."""
-    if follow and writer.chosen is Format.JSON:
-        writer = Writer(Format.JSONL)
-    writer.write(log_table(rows))
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
@@ -220,7 +215,7 @@ def log_table(rows: Iterable[StoredEvent]) -> Table:
                 recorded_at=row.decode().recorded_at.isoformat(),
                 stream=row.stream,
                 type=row.type,
-                key=_key(row),
+                key=" ".join(row.decode().event.natural_key),
                 event_id=row.event_id.hex(),
             )
             for row in rows
@@ -229,10 +224,6 @@ def log_table(rows: Iterable[StoredEvent]) -> Table:
         "Events",
         notes=() if rows else ("no events",),
     )
-
-
-def _key(row: StoredEvent) -> str:
-    return " ".join(row.decode().event.natural_key)
 
 
 def event_fields(row: StoredEvent) -> dict[str, Json]:
@@ -262,14 +253,18 @@ def faults_table(verified: Verification) -> Table:
     head, n_claims, n_foreign, faults, redactions, unmade = verified
     checked = f"{counted(head.position, 'event')}, {counted(n_claims, 'published run')}"
     foreign = f" ({n_foreign} from merged ledgers were not)" if n_foreign else ""
+    redacted = [
+        f"position {at} ({type_}) was redacted; reason (position {told_at}): {why}"
+        for at, type_, told_at, why in redactions
+    ]
     return table_of(
         FaultRow,
-        (FaultRow(position=fault.position, why=fault.why) for fault in faults),
+        (FaultRow(*fault) for fault in faults),
         "tourney/verify@1",
         "Faults",
         notes=(
             f"{checked} checked{foreign}: {counted(len(faults), 'fault')}, checkpoint {head}",
-            *first_lines([*map(_redaction_line, redactions)], len(redactions), "redaction"),
+            *first_lines(redacted, len(redactions), "redaction"),
             *(f"{file.run}/{file.path} {file.why}" for file in unmade),
         ),
         facts={
@@ -281,11 +276,6 @@ def faults_table(verified: Verification) -> Table:
             "checkpoint": str(head),
         },
     )
-
-
-def _redaction_line(redaction: Redaction) -> str:
-    position, type_, told_at, why = redaction
-    return f"position {position} ({type_}) was redacted; reason (position {told_at}): {why}"
 
 
 class DifferenceRow(NamedTuple):
@@ -301,10 +291,7 @@ def differences_table(replayed: Replayed) -> Table:
     n_runs = counted(len(replayed.runs), "run")
     return table_of(
         DifferenceRow,
-        (
-            DifferenceRow(run=file.run, path=file.path, why=file.why)
-            for file in replayed.differences
-        ),
+        (DifferenceRow(run, path, why) for run, path, why, _ in replayed.differences),
         "tourney/replay@1",
         "Differences",
         notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),

@@ -137,8 +137,7 @@ def export_results(
     Example: tourney export results --entrant base
     """
     selection: Selection = ctx.obj
-    source = read_evaluations(selection)
-    source = source.only("--evaluation", evaluations).only("--entrant", entrants)
+    source = read_evaluations(selection, evaluations, entrants)
     entrant = _only_entrant(source)
     runs = source.runs
     if selection.as_of is None:

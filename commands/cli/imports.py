@@ -175,7 +175,7 @@ def import_elo_ratings(
     selection: Selection = ctx.obj
     with ledger_to_write(selection.path) as opened:
         imported = import_ratings(opened, options.or_standard_input(file), name=set_name(name))
-    selection.writer.write(imported_ratings_table({name: imported}))
+    selection.writer.write(imported_ratings_table(name, imported))
 
 
 @selecting(*WRITTEN)

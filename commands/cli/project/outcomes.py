@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from commands.cli.project.status import best_first
 from commands.cli.shared import completion, options
 from commands.cli.shared.reading import notes_of, read_outcomes, read_verdicts, show
 from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, selecting
@@ -183,18 +184,11 @@ def _entrant_fields(row: EntrantSpendRow) -> dict[str, Json]:
 
 
 def _notes(total: Bill) -> Iterator[str]:
+    usd, failed_usd = (None, None) if total.n_unpriced else (total.usd, total.failed_usd)
     if total.n_replies:
-        yield from _on_replies(total)
-    if total.n_maybe_billed:
-        yield _maybe_billed(total.n_maybe_billed, total.most_usd)
-
-
-def _on_replies(total: Bill) -> Iterator[str]:
-    is_known = not total.n_unpriced
-    yield f"{_replies(total.n_replies)} for {dollars(total.usd if is_known else None)}"
+        yield f"{_replies(total.n_replies)} for {dollars(usd)}"
     if total.n_failed:
-        failed = dollars(total.failed_usd if is_known else None)
-        yield f"{failed} of it for {_replies(total.n_failed)} without a verdict"
+        yield f"{dollars(failed_usd)} of it for {_replies(total.n_failed)} without a verdict"
     if total.n_unpriced:
         others = total.n_replies > total.n_unpriced
         rest = f", and the others for {dollars(total.usd)}" if others else ""
@@ -205,6 +199,8 @@ def _on_replies(total: Bill) -> Iterator[str]:
     saved = round(total.saved_usd, FRACTIONS)
     if saved:
         yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
+    if total.n_maybe_billed:
+        yield _maybe_billed(total.n_maybe_billed, total.most_usd)
 
 
 def _on_spared(spared: Spared) -> Iterator[str]:
@@ -320,20 +316,15 @@ def responses_table(tournament: Tournament) -> Table:
 
 
 def _diagnostics(response: ResponseGenerated) -> Mapping[str, Json]:
-    decided = response.diagnostics
+    decided, n_resampled = response.diagnostics, 0
+    if decided:  # of what a Hydra wrote elsewhere, nobody knows how many drafts were rejected
+        n_resampled = None if response.imported_from else len(decided.resampled_at)
     return {
         **(decided.fields if decided else _NO_HEADS),
         "seed": response.seed,
-        "n_resampled": _n_resampled(response),
+        "n_resampled": n_resampled,
         "n_tokens_generated": response.n_generated_tokens,
     }
-
-
-def _n_resampled(response: ResponseGenerated) -> int | None:
-    """Return how many drafts were rejected; None: unknown, for imported responses of a Hydra."""
-    if response.diagnostics is None:
-        return 0
-    return None if response.imported_from else len(response.diagnostics.resampled_at)
 
 
 def show_progress(ctx: typer.Context) -> None:
@@ -377,32 +368,14 @@ def progress_table(found: Progress, judge: JudgeSettings, not_planned: Iterable[
     )
 
 
-def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
-    """Return a row for each of the newest ratings of each set, on its own scale."""
-    none = "no imported ratings; `tourney import elo-ratings` imports some"
+def imported_ratings_table(name: str, imported: RatingsImported) -> Table:
+    """Return a row for each rating of a set, on its own scale, best first."""
     return table_of(
         ImportedRatingRow,
-        (
-            ImportedRatingRow(
-                set=name,
-                entrant=each.entrant,
-                rating=each.rating,
-                ci_low=each.ci_low,
-                ci_high=each.ci_high,
-                n_battles=each.n_battles,
-                source=each.source,
-                dimension=each.dimension,
-            )
-            for name, event in sorted(newest.items())
-            for each in sorted(event.ratings, key=lambda it: (it.dimension or "", -it.rating))
-        ),
+        (ImportedRatingRow(set=name, **rating.fields) for rating in best_first(imported)),
         "tourney/imported-ratings@1",
         "Imported ratings",
-        notes=() if newest else (none,),
         facts={
-            "sets": [
-                {"set": name, "arena": event.arena, "judge_model": event.judge_model}
-                for name, event in sorted(newest.items())
-            ]
+            "sets": [{"set": name, "arena": imported.arena, "judge_model": imported.judge_model}]
         },
     )

@@ -118,7 +118,7 @@ def status_table(ledger: Ledger, now: datetime) -> Table:
             "imported_ratings": [
                 {"set": name, **rating.fields}
                 for name, each in ratings
-                for rating in _best_first(each)
+                for rating in best_first(each)
             ],
         },
     )
@@ -164,12 +164,13 @@ def _rated(name: str, imported: RatingsImported) -> str:
         f"{each.entrant} {each.rating:.1f}"
         + (f" on {each.dimension}" if each.dimension else "")
         + ("" if each.ci_low is None else f" ({each.ci_low:.1f} to {each.ci_high:.1f})")
-        for each in _best_first(imported)
+        for each in best_first(imported)
     )
     return f"rated in {name}: {ratings}"
 
 
-def _best_first(imported: RatingsImported) -> list[ImportedRating]:
+def best_first(imported: RatingsImported) -> list[ImportedRating]:
+    """Return a set's ratings by dimension, the best first."""
     return sorted(imported.ratings, key=lambda it: (it.dimension or "", -it.rating))
 
 
