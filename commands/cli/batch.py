@@ -36,9 +36,7 @@ BatchArgument = Annotated[
 
 
 @selecting(*JUDGED, *WRITTEN)
-def list_batches(
-    ctx: typer.Context,
-) -> None:
+def list_batches(ctx: typer.Context) -> None:
     """List batches and their status.
 
     Example: tourney batch list --json

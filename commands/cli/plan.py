@@ -360,9 +360,7 @@ def _recorded(
 
 
 @selecting("config", *WRITTEN)
-def prices(
-    ctx: typer.Context,
-) -> None:
+def prices(ctx: typer.Context) -> None:
     """Show the price table and its date.
 
     Example: tourney prices --json

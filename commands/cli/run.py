@@ -133,9 +133,7 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
-def doctor(
-    ctx: typer.Context,
-) -> None:
+def doctor(ctx: typer.Context) -> None:
     """Check that everything is ready for a run.
 
     Checks this machine, the ledger, the keys, servers and prices of the settings, and whether the

@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from commands.cli.project.reliability import temperature_table
 from commands.cli.shared.reading import (
     by_people,
     chosen_set,
@@ -21,7 +22,6 @@ from commands.cli.shared.reading import (
 from commands.cli.shared.selection import Selection
 from commands.cli.tables import bradley_terry as said
 from commands.cli.tables.bradley_terry import Corrected, RatedBoards
-from commands.cli.tables.reliability import temperature_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet

@@ -127,9 +127,7 @@ def _winrates(source: OutcomeSource) -> Table:
 
 
 @selecting(*JUDGED, *WRITTEN)
-def responses(
-    ctx: typer.Context,
-) -> None:
+def responses(ctx: typer.Context) -> None:
     """List every response.
 
     Example: tourney project responses --format jsonl
@@ -138,9 +136,7 @@ def responses(
 
 
 @selecting(*JUDGED, *WRITTEN)
-def spend(
-    ctx: typer.Context,
-) -> None:
+def spend(ctx: typer.Context) -> None:
     """Show what was spent, by judge, dimension and day.
 
     Example: tourney project spend --json

@@ -35,9 +35,7 @@ _OF_ONE: Final = tuple(name for name in BY_RULE if name not in OF_LEDGER)
 
 
 @selecting(*BY_RULE, *WRITTEN)
-def status(
-    ctx: typer.Context,
-) -> None:
+def status(ctx: typer.Context) -> None:
     """Show what is on record for every tournament, or what remains to be done of one.
 
     With --tournament, or another option that says what of it counts, shows what is done and what

@@ -26,9 +26,9 @@ from commands.cli.project.outcomes import (
     responses_table,
     winrates_table,
 )
+from commands.cli.project.reliability import calibration_table
 from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.plan import missing_responses_table, missing_verdicts_table
-from commands.cli.tables.reliability import calibration_table
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Table, difference_table
 from commands.decisions.recorder import Recorder, count_missing_responses, count_missing_verdicts
