@@ -16,7 +16,6 @@ from commands.auditing.soundness import require_sound
 from commands.auditing.verify import Verification, noted_heads
 from commands.auditing.verify import verify as verify_ledger
 from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, position_of, stream_of
 from commands.cli.shared.output import Writer, say, write_json
 from commands.cli.shared.selection import OF_LEDGER, OF_TOURNAMENT, WRITTEN, Selection, selecting
 from commands.cli.shared.terminal import console, progress_on_stderr
@@ -67,7 +66,7 @@ def log(
     if follow and name is not None:
         raise ConfigurationError(["--follow lists what is new: leave out the id"])
     with Ledger.read_only(selection.path) as opened:
-        chosen = position_of(opened, selection.as_of)
+        chosen = selection.position_in(opened)
         until = opened.head.position if chosen is None else chosen
         if name is None:
             rows = opened.newest_rows(until=until, event_type=event_type, limit=limit)
@@ -137,8 +136,8 @@ def replay(
     with Ledger.read_only(selection.path) as opened:
         replayed = replay_runs(
             opened,
-            stream_of(opened, selection.tournament, selection.config),
-            until=position_of(opened, selection.as_of),
+            selection.stream_in(opened),
+            until=selection.position_in(opened),
             against=against,
             out=output,
         )
@@ -150,10 +149,10 @@ def replay(
         say("no run was published yet; `tourney run` publishes one")
 
 
+@selecting(*OF_LEDGER)
 def backup(
+    ctx: typer.Context,
     to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
 ) -> None:
     """Copy the ledger, even while a run is writing to it.
 
@@ -161,7 +160,8 @@ def backup(
 
     Example: tourney backup safe/tournament.db
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    selection: Selection = ctx.obj
+    with Ledger.read_only(selection.path) as opened:
         back_up(opened, to)
     with Ledger.read_only(to) as copy:
         require_sound(copy)
@@ -170,7 +170,9 @@ def backup(
         say(f"{file} was left by an unfinished backup; remove it if no backup is running")
 
 
+@selecting(*OF_LEDGER)
 def redact(
+    ctx: typer.Context,
     position: Annotated[
         int, typer.Argument(min=1, help="The event's position, as `tourney log` shows it.")
     ],
@@ -179,8 +181,6 @@ def redact(
         typer.Option(metavar="TEXT", help="The reason; it is recorded. Do not repeat the secret."),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
 ) -> None:
     """Remove the texts of an event from the ledger for good.
 
@@ -189,7 +189,8 @@ def redact(
 
     Example: tourney redact 7 --why "an API key in the reply"
     """
-    with ledger_to_change(ledger_path(ledger, config)) as opened, console() as talk:
+    selection: Selection = ctx.obj
+    with ledger_to_change(selection.path) as opened, console() as talk:
         redact_with_consent(opened, position, why, agreed=yes, console=talk)
 
 

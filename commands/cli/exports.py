@@ -12,7 +12,6 @@ from commands.auditing.soundness import require_sound
 from commands.cli.project.bradley_terry import parameters_of
 from commands.cli.project.metrics import NOTHING_EVALUATED, EvaluationReading, read_evaluations
 from commands.cli.shared import options
-from commands.cli.shared.ledger import head_at, stream_of
 from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.reading import read_outcomes
 from commands.cli.shared.selection import (
@@ -68,7 +67,7 @@ def export_events(
     selection: Selection = ctx.obj
     with Ledger.read_only(selection.path) as opened:
         require_sound(opened)
-        write(export_lines(opened.rows(until=head_at(opened, selection.as_of).position)), output)
+        write(export_lines(opened.rows(until=selection.head_in(opened).position)), output)
 
 
 @selecting(*BATTLES)
@@ -195,13 +194,11 @@ def report(
 
 def read_subject(selection: Selection) -> Subject:
     """Read what a report shows of the selected tournament."""
-    path, as_of = selection.path, selection.as_of
-    with Ledger.read_only(path) as opened:
-        head = head_at(opened, as_of)
-        stream = stream_of(opened, selection.tournament, selection.config)
-        state = tournament_at(opened, stream, head.position, as_of)
-        perspective = Perspective(selection.judge, selection.dimension)
-        source = judged_tournament(state, path, head.position, perspective)
+    perspective = Perspective(selection.judge, selection.dimension)
+    with Ledger.read_only(selection.path) as opened:
+        head, stream = selection.head_in(opened), selection.stream_in(opened)
+        state = tournament_at(opened, stream, head.position, selection.as_of)
+        source = judged_tournament(state, selection.path, head.position, perspective)
         return subject_of(opened, results_now(source, head), is_run=False)
 
 

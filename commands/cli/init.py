@@ -10,9 +10,10 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.backends.wiring import open_parquet
-from commands.cli.plan import generate
+from commands.cli.plan import plan_generation
 from commands.cli.shared import options
 from commands.cli.shared.output import say
+from commands.cli.shared.selection import Selection
 from commands.errors import ConfigurationError, counted
 from commands.importing.answer_tables import AnswersTable, read_answers_table
 from commands.importing.bank import read_prompts
@@ -151,7 +152,7 @@ def _write_new(folder: Path, wanted: Wanted) -> tuple[str, ...]:
     if not new.entrants and not new.recorded:
         say(f"the entrants are examples: put your models into {folder / SETTINGS}")
     if new.entrants or not new.recorded:
-        generate(config=folder / SETTINGS)
+        plan_generation(Selection(config=folder / SETTINGS))
     return names
 
 

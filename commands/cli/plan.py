@@ -18,7 +18,7 @@ from commands.backends.wiring import (
 )
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.output import Writer, say
+from commands.cli.shared.output import say
 from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
 from commands.cli.shared.workspace import tell_unanswered, workspace
 from commands.cli.tables.plan import (
@@ -29,7 +29,6 @@ from commands.cli.tables.plan import (
     requests_table,
     requests_text,
 )
-from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
 from commands.decisions.recorder import (
     count_missing_responses,
@@ -88,31 +87,30 @@ ExitCodeOption = Annotated[
 WORK_REMAINS = 9  # exit code
 
 
-def generate(
-    mode: options.Mode = "headline",
-    exit_code: ExitCodeOption = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
-) -> None:
+@selecting("mode", *OF_LEDGER, *WRITTEN)
+def generate(ctx: typer.Context, exit_code: ExitCodeOption = False) -> None:
     """Count the missing responses.
 
     Example: tourney plan generate --mode pilot
     """
-    writer = Writer(output_format, as_json)
-    place = workspace(config, ledger)
+    if plan_generation(ctx.obj) and exit_code:
+        raise typer.Exit(WORK_REMAINS)
+
+
+def plan_generation(selection: Selection) -> bool:
+    """Show which responses are missing; say whether any is."""
+    place = workspace(selection.config, selection.ledger)
     state = _rehearsed(place)
-    prompts = prompts_to_judge(place.opening, place.settings, mode)
+    prompts = prompts_to_judge(place.opening, place.settings, selection.mode)
     rows = count_missing_responses(state, prompts)
     missing = missing_responses(state, prompts)
     book = price_book(place.settings, place.folder)
     costs = endpoint_costs(book.requests(responses_to_come(state, prompts)), book.table)
     edited, awaited = edited_texts(state, missing), [*_in_batches(state)]
-    writer.write(missing_responses_table(rows, costs, edited, [*not_asked(state), *awaited]))
+    table = missing_responses_table(rows, costs, edited, [*not_asked(state), *awaited])
+    selection.writer.write(table)
     tell_unanswered(place, say)
-    if exit_code and (awaited or any(row.n_responses for row in rows)):
-        raise typer.Exit(WORK_REMAINS)
+    return bool(awaited) or any(row.n_responses for row in rows)
 
 
 def _in_batches(state: Tournament) -> Iterator[str]:
@@ -123,10 +121,9 @@ def _in_batches(state: Tournament) -> Iterator[str]:
         yield f"{awaited} in batches: `tourney batch wait` receives them"
 
 
-@selecting(*OF_LEDGER, *WRITTEN)
+@selecting("mode", *OF_LEDGER, *WRITTEN)
 def judge(
     ctx: typer.Context,
-    mode: options.Mode = "headline",
     judge: options.AskedJudge = None,
     count_tokens: Annotated[
         bool,
@@ -173,12 +170,12 @@ def judge(
         raise ConfigurationError([fault])
     place = workspace(selection.config, selection.ledger)
     settings, folder = place.settings, place.folder
-    prompts = prompts_to_judge(place.opening, settings, mode)
+    prompts = prompts_to_judge(place.opening, settings, selection.mode)
     # answers in files cost nothing, so what is asked about them is known already
     state = with_recorded_answers(
         _rehearsed(place), prompts, ConfiguredBackends(settings, folder).recorded()
     )
-    asked = chosen_judge(state, settings, JudgingOptions(mode, judge))
+    asked = chosen_judge(state, settings, JudgingOptions(selection.mode, judge))
     if show_prompt is not None:
         build = make_request_builder(settings, asked)
         previews = preview_requests(state, show_prompt, asked, build)
@@ -193,7 +190,7 @@ def judge(
     if repeat is not None:
         table, is_open = _planned_repeats(planned, repeat)
     else:
-        table, is_open = _planned_queries(planned, mode)
+        table, is_open = _planned_queries(planned, selection.mode)
     selection.writer.write(table)
     if repeat is None:
         tell_without_gold(state, prompts, say)

@@ -11,7 +11,6 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import head_at, stream_of
 from commands.cli.shared.selection import OF_TOURNAMENT, WRITTEN, Selection, selecting
 from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted
@@ -83,8 +82,7 @@ def read_evaluations(
 ) -> EvaluationReading:
     """Read a tournament's evaluations, or those that are named; no other event is read."""
     with Ledger.read_only(selection.path) as opened:
-        stream = stream_of(opened, selection.tournament, selection.config)
-        head = head_at(opened, selection.as_of)
+        stream, head = selection.stream_in(opened), selection.head_in(opened)
         events = opened.read(until=head.position, types=EVALUATION_EVENTS)
         known = fold(evaluations_of(stream), events)
     found = EvaluationReading(stream, head, known.runs, known)

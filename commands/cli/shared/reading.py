@@ -11,7 +11,6 @@ from typing import Final, NamedTuple, TypeVar
 
 import typer
 
-from commands.cli.shared.ledger import head_at, position_of, read_tournament
 from commands.cli.shared.output import say
 from commands.cli.shared.selection import Selection
 from commands.cli.tables.table import Table, difference_table, judged_by
@@ -43,8 +42,7 @@ def read_verdicts(selection: Selection) -> JudgedTournament:
     """Read the selected tournament."""
     perspective = Perspective(selection.judge, selection.dimension, selection.rule, selection.kept)
     with Ledger.read_only(selection.path) as opened:
-        state = read_tournament(opened, selection.tournament, selection.as_of, selection.config)
-        until = position_of(opened, selection.as_of)
+        state, until = selection.state_in(opened), selection.position_in(opened)
     return judged_tournament(state, selection.path, until, perspective)
 
 
@@ -60,7 +58,7 @@ def chosen_set(selection: Selection) -> SelectedSet:
     kept = selection.kept
     selection.require_no_tournament()
     with Ledger.read_only(selection.path) as opened:
-        as_of = head_at(opened, selection.as_of).position
+        as_of = selection.head_in(opened).position
         name, unread = selection.name or "", selection.unread or "drop"
         return imported_set(opened, name, as_of, kept, unread=unread)
 
@@ -68,13 +66,13 @@ def chosen_set(selection: Selection) -> SelectedSet:
 def read_set(selection: Selection, name: str) -> SelectedSet:
     """Read a whole imported set of battles beside what is selected."""
     with Ledger.read_only(selection.path) as opened:
-        return imported_set(opened, name, head_at(opened, selection.as_of).position)
+        return imported_set(opened, name, selection.head_in(opened).position)
 
 
 def pinned(selection: Selection) -> Selection:
     """Return the selection as of a fixed position, so that several reads see the same events."""
     with Ledger.read_only(selection.path) as opened:
-        return replace(selection, as_of=str(head_at(opened, selection.as_of).position))
+        return replace(selection, as_of=str(selection.head_in(opened).position))
 
 
 def human_set(selection: Selection, name: str, option: str) -> SelectedSet:

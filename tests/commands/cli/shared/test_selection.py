@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from typer.main import get_command
 
 from commands.cli.app import command_line
-from commands.cli.shared.ledger import DEFAULT_CONFIG, read_tournament
+from commands.cli.shared.selection import Selection
 from commands.errors import ConfigurationError, NothingRecorded
 from commands.reading.resolve import position_at
 from ledger.errors import NoLedger
@@ -66,7 +66,7 @@ def test_a_time_before_the_tournament_is_named_as_such(as_of: str, named: str) -
         ledger.append(STREAM, opened())
 
         with pytest.raises(ConfigurationError) as caught:
-            read_tournament(ledger, STREAM, as_of, DEFAULT_CONFIG)
+            Selection(tournament=STREAM, as_of=as_of).state_in(ledger)
 
     assert f"nothing of tournament {STREAM!r} was recorded up to {named}" in str(caught.value)
     assert "it begins at position 1, 2026-11-22T12:00:00+00:00: name a later" in str(caught.value)
@@ -77,4 +77,4 @@ def test_a_stream_that_never_opened_holds_nothing_at_any_time(ledger: Ledger) ->
     ledger.append(STREAM, verdicts(3))
 
     with pytest.raises(NothingRecorded):
-        read_tournament(ledger, STREAM, "2", DEFAULT_CONFIG)
+        Selection(tournament=STREAM, as_of="2").state_in(ledger)
