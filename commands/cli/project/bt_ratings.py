@@ -132,7 +132,7 @@ def _battles(
 def _facts_of(source: JudgedTournament) -> dict[str, Json]:
     """Return the judge, and how many pairs have which outcome, for JSON."""
     groups = source.settlements.items()
-    accounts = {name: account_of(group).fields() for name, group in groups}
+    accounts: dict[str, Json] = {name: account_of(group).fields() for name, group in groups}
     return {"judge": source.judge_id, "accounts": accounts}
 
 

@@ -141,7 +141,7 @@ def metrics(
     elif curve:
         table = _curve(source)
     elif compare is not None:
-        table = _differences(_today(source, selection.config) if rescore else source, compare)
+        table = _compared_table(_today(source, selection.config) if rescore else source, compare)
     else:
         table = metrics_table(_today(source, selection.config) if rescore else source)
     selection.writer.write(table)
@@ -303,7 +303,7 @@ def _sample_notes(runs: Sequence[EvaluationRun], items: Items, *, n_left: int) -
             yield f"{name}: {n:,} unscorable; they do not count as wrong"
 
 
-def _differences(source: EvaluationReading, pair: tuple[str, str]) -> Table:
+def _compared_table(source: EvaluationReading, pair: tuple[str, str]) -> Table:
     """Return a row for each metric: the second entrant's minus the first's."""
     (first, second), compared = pair, _compared(source, pair)
     return table_of(

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Annotated, Final
 
 import typer
+from msgspec.structs import asdict
 
 from commands.cli.project.status import best_first
 from commands.cli.shared import completion, options
@@ -312,7 +313,8 @@ def responses_table(tournament: Tournament) -> Table:
 
 
 def _diagnostics(response: ResponseGenerated) -> Mapping[str, Json]:
-    decided, n_resampled = response.diagnostics, 0
+    decided = response.diagnostics
+    n_resampled: int | None = 0
     if decided:  # of what a Hydra wrote elsewhere, nobody knows how many drafts were rejected
         n_resampled = None if response.imported_from else len(decided.resampled_at)
     return {
@@ -368,7 +370,7 @@ def imported_ratings_table(name: str, imported: RatingsImported) -> Table:
     """Return a row for each rating of a set, on its own scale, best first."""
     return table_of(
         ImportedRatingRow,
-        (ImportedRatingRow(set=name, **rating.fields) for rating in best_first(imported)),
+        (ImportedRatingRow(set=name, **asdict(rating)) for rating in best_first(imported)),
         "tourney/imported-ratings@1",
         "Imported ratings",
         facts={

@@ -103,20 +103,15 @@ def test_responses_stand_side_by_side_only_where_there_is_room() -> None:
     assert {*" ".join(narrow).split()} >= {*WORDS.split()}
 
 
-def test_a_pipe_has_the_lines_as_they_were_written() -> None:
-    """A line that is wrapped cannot be searched for."""
-    text = screen(details_of(said(WORDS.strip(), "no")))
+def test_words_that_differ_are_underlined_on_a_terminal_alone() -> None:
+    """The eye finds them in a long text; in a pipe no line is wrapped, to be searched for."""
+    details = details_of(said(f"left {WORDS.strip()}", f"right {WORDS.strip()}"))
+    shown, piped = screen(details, 400, is_terminal=True), screen(details)
 
-    assert f"  {WORDS.strip()}\n" in text
-    assert "\x1b" not in text
-
-
-def test_words_that_differ_are_underlined_on_a_terminal() -> None:
-    """The eye finds them in a long text."""
-    text = screen(details_of(said("left lung", "right lung")), 80, is_terminal=True)
-
-    assert "\x1b[1;4mleft\x1b[0m lung" in text
-    assert "\x1b[1;4mright\x1b[0m lung" in text
+    assert "\x1b[1;4mleft\x1b[0m the" in shown
+    assert "\x1b[1;4mright\x1b[0m the" in shown
+    assert f"  left {WORDS.strip()}\n" in piped
+    assert "\x1b" not in piped
 
 
 def test_nothing_that_others_wrote_takes_effect() -> None:
