@@ -13,7 +13,7 @@ from commands.backends.wiring import (
 )
 from commands.cli.shared import options
 from commands.cli.shared.output import say
-from commands.cli.shared.selection import ASKING, Selection, selecting
+from commands.cli.shared.selection import ASKING, Selected, selecting
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import see_status, spending_of, tell_unanswered, workspace
 from commands.entrants.generate import WantedResponses
@@ -62,12 +62,12 @@ Reason = TypeVar("Reason", bound=str)
 
 
 @selecting("mode", "engine", *ASKING)
-def generate(ctx: typer.Context, retry: RetryResponses = None) -> None:
+def generate(ctx: Selected, retry: RetryResponses = None) -> None:
     """Generate the missing responses.
 
     Example: tourney apply generate --limit 10
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     reasons = _named(retry, _RESPONSE_FAILURES)
     place = workspace(selection.config, selection.ledger)
     if selection.no_wait and not place.settings.batched:
@@ -101,7 +101,7 @@ def generate(ctx: typer.Context, retry: RetryResponses = None) -> None:
 
 @selecting("mode", *ASKING)
 def judge(
-    ctx: typer.Context,
+    ctx: Selected,
     judge: options.AskedJudge = None,
     provider: options.Provider = None,
     retry: Retry = None,
@@ -111,7 +111,7 @@ def judge(
 
     Example: tourney apply judge --yes --max-usd 20
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     reasons = failure_reasons(retry)
     place = workspace(selection.config, selection.ledger, provider=provider)
     settings, folder = place.settings, place.folder
@@ -189,7 +189,7 @@ def _named(said: str | None, reasons: Collection[Reason]) -> frozenset[Reason]:
 
 @selecting("engine", *ASKING)
 def evaluate(
-    ctx: typer.Context,
+    ctx: Selected,
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,
     retry: Retry = None,
@@ -198,7 +198,7 @@ def evaluate(
 
     Example: tourney apply evaluate --entrant base
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     reasons, spending = failure_reasons(retry), spending_of(selection)
     place = workspace(selection.config, selection.ledger)
     how = JudgingOptions(waits=not selection.no_wait, retry=reasons, spending=spending)

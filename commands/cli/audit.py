@@ -17,7 +17,7 @@ from commands.auditing.verify import Verification, noted_heads
 from commands.auditing.verify import verify as verify_ledger
 from commands.cli.shared import completion, options
 from commands.cli.shared.output import Writer, say, write_json
-from commands.cli.shared.selection import OF_LEDGER, OF_TOURNAMENT, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import OF_LEDGER, OF_TOURNAMENT, WRITTEN, Selected, selecting
 from commands.cli.shared.terminal import console, progress_on_stderr
 from commands.cli.shared.workspace import ledger_to_change
 from commands.cli.tables.render import Format
@@ -35,7 +35,7 @@ _LOOKS_EVERY_S: Final = 0.5
 
 @selecting(*OF_LEDGER, "as_of", *WRITTEN)
 def log(
-    ctx: typer.Context,
+    ctx: Selected,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -58,7 +58,7 @@ def log(
 
     Example: tourney log --type VerdictReceived --limit 20
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     if event_type is not None and event_type not in EVENTS.types:
         raise ConfigurationError(
             [f"--type {event_type!r} is not an event type; known: {', '.join(EVENTS.types)}"]
@@ -90,7 +90,7 @@ def log(
 
 @selecting(*OF_LEDGER, *WRITTEN)
 def verify(
-    ctx: typer.Context,
+    ctx: Selected,
     checkpoint: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,18 +106,17 @@ def verify(
 
     Example: tourney verify --checkpoint note.txt
     """
-    selection: Selection = ctx.obj
     noted = [head for name in checkpoint or () for head in noted_heads(name)]
-    with Ledger.read_only(selection.path) as opened, progress_on_stderr() as on_progress:
+    with Ledger.read_only(ctx.selection.path) as opened, progress_on_stderr() as on_progress:
         verified = verify_ledger(opened, noted, on_progress)
-    selection.writer.write(faults_table(verified))
+    ctx.selection.writer.write(faults_table(verified))
     if verified.faults:
-        raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {selection.path}")
+        raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {ctx.selection.path}")
 
 
 @selecting(*OF_TOURNAMENT, *WRITTEN)
 def replay(
-    ctx: typer.Context,
+    ctx: Selected,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the rebuilt runs into this folder.")
     ] = None,
@@ -132,7 +131,7 @@ def replay(
 
     Example: tourney replay
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     with Ledger.read_only(selection.path) as opened:
         replayed = replay_runs(
             opened,
@@ -151,7 +150,7 @@ def replay(
 
 @selecting(*OF_LEDGER)
 def backup(
-    ctx: typer.Context,
+    ctx: Selected,
     to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
 ) -> None:
     """Copy the ledger, even while a run is writing to it.
@@ -160,8 +159,7 @@ def backup(
 
     Example: tourney backup safe/tournament.db
     """
-    selection: Selection = ctx.obj
-    with Ledger.read_only(selection.path) as opened:
+    with Ledger.read_only(ctx.selection.path) as opened:
         back_up(opened, to)
     with Ledger.read_only(to) as copy:
         require_sound(copy)
@@ -172,7 +170,7 @@ def backup(
 
 @selecting(*OF_LEDGER)
 def redact(
-    ctx: typer.Context,
+    ctx: Selected,
     position: Annotated[
         int, typer.Argument(min=1, help="The event's position, as `tourney log` shows it.")
     ],
@@ -189,8 +187,7 @@ def redact(
 
     Example: tourney redact 7 --why "an API key in the reply"
     """
-    selection: Selection = ctx.obj
-    with ledger_to_change(selection.path) as opened, console() as talk:
+    with ledger_to_change(ctx.selection.path) as opened, console() as talk:
         redact_with_consent(opened, position, why, agreed=yes, console=talk)
 
 

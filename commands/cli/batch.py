@@ -11,7 +11,7 @@ from commands.batching.sides import SideOf
 from commands.cli.shared import completion
 from commands.cli.shared.output import say
 from commands.cli.shared.reading import read_verdicts, show
-from commands.cli.shared.selection import JUDGED, OF_LEDGER, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import JUDGED, OF_LEDGER, WRITTEN, Selected, selecting
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.table import Table, table_of
@@ -35,7 +35,7 @@ BatchArgument = Annotated[
 
 
 @selecting(*JUDGED, *WRITTEN)
-def list_batches(ctx: typer.Context) -> None:
+def list_batches(ctx: Selected) -> None:
     """List batches and their status.
 
     Example: tourney batch list --json
@@ -45,7 +45,7 @@ def list_batches(ctx: typer.Context) -> None:
 
 @selecting(*OF_LEDGER)
 def wait(
-    ctx: typer.Context,
+    ctx: Selected,
     batch: Annotated[
         str | None,
         typer.Argument(
@@ -59,8 +59,7 @@ def wait(
 
     Example: tourney batch wait
     """
-    selection: Selection = ctx.obj
-    place = workspace(selection.config, selection.ledger)
+    place = workspace(ctx.selection.config, ctx.selection.ledger)
     with place.recorder(say) as recorder, console() as talk:
         if batch is not None and batch not in _in_flight(recorder.state):
             adopt_named(recorder, _sides(place, recorder, talk), batch)
@@ -76,12 +75,12 @@ def wait(
 
 
 @selecting(*OF_LEDGER)
-def cancel(ctx: typer.Context, batch: BatchArgument) -> None:
+def cancel(ctx: Selected, batch: BatchArgument) -> None:
     """Cancel the requests of a batch that are not answered yet.
 
     Example: tourney batch cancel msgbatch_01
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     place = workspace(selection.config, selection.ledger)
     with Ledger.read_only(selection.path) as opened:
         state = selection.state_in(opened)
@@ -95,13 +94,12 @@ def cancel(ctx: typer.Context, batch: BatchArgument) -> None:
 
 
 @selecting(*OF_LEDGER)
-def forget(ctx: typer.Context, batch: BatchArgument) -> None:
+def forget(ctx: Selected, batch: BatchArgument) -> None:
     """Forget a batch that the provider deleted, or whose results do not come.
 
     Example: tourney batch forget msgbatch_01
     """
-    selection: Selection = ctx.obj
-    place = workspace(selection.config, selection.ledger)
+    place = workspace(ctx.selection.config, ctx.selection.ledger)
     with place.recorder(say) as recorder, console() as talk:
         forget_batch(recorder, _sides(place, recorder, talk), batch)
     say(f"{batch} is forgotten: its unanswered requests are open again")

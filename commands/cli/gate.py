@@ -9,7 +9,7 @@ from commands.backends.wiring import backends_on, reach
 from commands.cli.shared import completion
 from commands.cli.shared.output import say
 from commands.cli.shared.reading import notes_of, read_verdicts, with_source
-from commands.cli.shared.selection import JUDGED, SPENDING, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import JUDGED, SPENDING, WRITTEN, Selected, Selection, selecting
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import spending_of, workspace
 from commands.cli.tables.table import Table, table_of
@@ -35,7 +35,7 @@ _ERRORS: Final = (
 
 @selecting(*SPENDING, *JUDGED, *WRITTEN)
 def gate(
-    ctx: typer.Context,
+    ctx: Selected,
     candidate: Annotated[
         str,
         typer.Option(metavar="ID", autocompletion=completion.entrants, help="The new entrant."),
@@ -68,7 +68,7 @@ def gate(
 
     Example: tourney gate --candidate full_poe --baseline base_olmo
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     question = GateQuestion(candidate, baseline, margin, "better" if better else "not-worse")
     if candidate == baseline:
         raise ConfigurationError(["--candidate and --baseline are the same entrant; name two"])

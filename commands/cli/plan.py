@@ -19,7 +19,7 @@ from commands.backends.wiring import (
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import say
-from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selected, Selection, selecting
 from commands.cli.shared.workspace import tell_unanswered, workspace
 from commands.cli.tables.plan import (
     designs_table,
@@ -88,12 +88,12 @@ WORK_REMAINS = 9  # exit code
 
 
 @selecting("mode", *OF_LEDGER, *WRITTEN)
-def generate(ctx: typer.Context, exit_code: ExitCodeOption = False) -> None:
+def generate(ctx: Selected, exit_code: ExitCodeOption = False) -> None:
     """Count the missing responses.
 
     Example: tourney plan generate --mode pilot
     """
-    if plan_generation(ctx.obj) and exit_code:
+    if plan_generation(ctx.selection) and exit_code:
         raise typer.Exit(WORK_REMAINS)
 
 
@@ -123,7 +123,7 @@ def _in_batches(state: Tournament) -> Iterator[str]:
 
 @selecting("mode", *OF_LEDGER, *WRITTEN)
 def judge(
-    ctx: typer.Context,
+    ctx: Selected,
     judge: options.AskedJudge = None,
     count_tokens: Annotated[
         bool,
@@ -164,7 +164,7 @@ def judge(
 
     Example: tourney plan judge --target 25
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     if repeat is not None and any(each is not None for each in (show_prompt, target, separate)):
         fault = "--repeat works with none of --show-prompt, --target, --separate"
         raise ConfigurationError([fault])
@@ -308,7 +308,7 @@ def _warn_of_old_prices(pricing: TokenPricing) -> None:
 
 @selecting(*OF_LEDGER, *WRITTEN)
 def evaluate(
-    ctx: typer.Context,
+    ctx: Selected,
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,
     exit_code: ExitCodeOption = False,
@@ -317,8 +317,7 @@ def evaluate(
 
     Example: tourney plan evaluate --evaluation recall
     """
-    selection: Selection = ctx.obj
-    place = workspace(selection.config, selection.ledger)
+    place = workspace(ctx.selection.config, ctx.selection.ledger)
     planned = plan_evaluations(
         place.settings,
         place.folder,
@@ -336,7 +335,7 @@ def evaluate(
     if any(plan.scored_by for plan in planned.plans):
         state = _rehearsed(place)
         scores = missing_scores(state, known, items, planned.plans, place.settings, place.folder)
-    selection.writer.write(missing_samples_table(rows, planned.refused, costs, scores))
+    ctx.selection.writer.write(missing_samples_table(rows, planned.refused, costs, scores))
     if exit_code and (any(row.n_owed for row in rows) or any(score.n_queries for score in scores)):
         raise typer.Exit(WORK_REMAINS)
 
@@ -357,18 +356,17 @@ def _recorded(
 
 
 @selecting("config", *WRITTEN)
-def prices(ctx: typer.Context) -> None:
+def prices(ctx: Selected) -> None:
     """Show the price table and its date.
 
     Example: tourney prices --json
     """
-    selection: Selection = ctx.obj
-    config = selection.config
+    config = ctx.selection.config
     if config == DEFAULT_CONFIG and not config.exists():
         table = price_table()
     else:
         table = price_book(read_settings(config, os.environ), config.parent).table
-    selection.writer.write(prices_table(table, datetime.now(UTC).date()))
+    ctx.selection.writer.write(prices_table(table, datetime.now(UTC).date()))
 
 
 _SHORT = Usage(n_input=0, n_output=0)

@@ -15,7 +15,14 @@ import typer
 from commands.backends.wiring import backends_on, open_dataset, reach
 from commands.cli.project.elo import elo_table
 from commands.cli.shared.output import say
-from commands.cli.shared.selection import OF_LEDGER, SPENDING, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import (
+    OF_LEDGER,
+    SPENDING,
+    WRITTEN,
+    Selected,
+    Selection,
+    selecting,
+)
 from commands.cli.shared.terminal import console, has_browser
 from commands.cli.shared.workspace import see_status, spending_of, workspace
 from commands.cli.tables.table import table_of
@@ -32,12 +39,12 @@ from projections.tournament.compared import Account
 
 
 @selecting("mode", *SPENDING, "no_wait", "allow_gaps", "engine", *OF_LEDGER, *WRITTEN)
-def run(ctx: typer.Context) -> None:
+def run(ctx: Selected) -> None:
     """Run a tournament: generate, judge, rate, write artifacts.
 
     Example: tourney run --mode pilot
     """
-    _run(ctx.obj)
+    _run(ctx.selection)
 
 
 def _run(selection: Selection) -> None:
@@ -123,7 +130,7 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
-def doctor(ctx: typer.Context) -> None:
+def doctor(ctx: Selected) -> None:
     """Check that everything is ready for a run.
 
     Checks this machine, the ledger, the keys, servers and prices of the settings, and whether the
@@ -131,7 +138,7 @@ def doctor(ctx: typer.Context) -> None:
 
     Example: tourney doctor
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     settings = selection.config if selection.config.exists() else None
     today, version = datetime.now(UTC).date(), sqlite3.sqlite_version_info
     findings = [

@@ -9,7 +9,7 @@ import typer
 
 from commands.cli.shared import options
 from commands.cli.shared.reading import outdated_note, read_outcomes, read_verdicts, show
-from commands.cli.shared.selection import BATTLES, OF_TOURNAMENT, WRITTEN, selecting
+from commands.cli.shared.selection import BATTLES, OF_TOURNAMENT, WRITTEN, Selected, selecting
 from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted, joined_names
 from commands.importing.imported_set import SelectedSet, imported_set
@@ -64,7 +64,7 @@ _Compared: TypeAlias = tuple[JudgeComparison, AgreementWithPeople | None]
 
 @selecting(*BATTLES, *WRITTEN)
 def agreement(
-    ctx: typer.Context,
+    ctx: Selected,
     truth: Annotated[
         str | None, options.of_set("Compare the judges with the human votes of this imported set.")
     ] = None,
@@ -308,7 +308,7 @@ def _cases(measure: str, *, by_order: bool) -> str:
 
 @selecting(*OF_TOURNAMENT, *WRITTEN)
 def compare_judges(
-    ctx: typer.Context,
+    ctx: Selected,
     a: Annotated[str, typer.Argument(metavar="A", help="A judge, or a version of it: opus@1.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The judge to compare it with.")],
     margin: Annotated[

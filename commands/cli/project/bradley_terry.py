@@ -35,7 +35,7 @@ from commands.cli.shared.reading import (
     show_table,
     with_source,
 )
-from commands.cli.shared.selection import BATTLES, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import BATTLES, WRITTEN, Selected, Selection, selecting
 from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -89,7 +89,7 @@ class _RatingOptions(NamedTuple):
 
 @selecting(*BATTLES, *WRITTEN)
 def bt(
-    ctx: typer.Context,
+    ctx: Selected,
     ties: options.Ties = None,
     anchor: options.Anchor = None,
     overall_by: Annotated[
@@ -146,16 +146,15 @@ def bt(
 
     Example: tourney project bt --ties davidson
     """
-    selection: Selection = ctx.obj
     chosen = _RatingOptions(
         ties, anchor, overall_by, control, with_set, truth, prefs, temperature, made_at
     )
-    chosen.require_consistent(selection.name)
+    chosen.require_consistent(ctx.selection.name)
     if fit_temperature is None:
         show_table(ctx, partial(_ratings, chosen=chosen, pairs=pairs), diff)
         return
     others = (*chosen._replace(made_at=None), diff, pairs or None)
-    is_ruled = selection.rule not in {RECORDED, BY_SCORES}
+    is_ruled = ctx.selection.rule not in {RECORDED, BY_SCORES}
     if is_ruled or any(value is not None for value in others):
         fault = "--fit-temperature rates nobody: leave out all other options, but for --made-at"
         raise ConfigurationError([f"{fault} and those that choose what is read"])

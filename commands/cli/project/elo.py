@@ -8,7 +8,7 @@ import typer
 
 from commands.cli.shared import options
 from commands.cli.shared.reading import read_outcomes, show
-from commands.cli.shared.selection import BATTLES, WRITTEN, selecting
+from commands.cli.shared.selection import BATTLES, WRITTEN, Selected, selecting
 from commands.cli.tables.table import MoreColumn, Table, judged_by, table_of
 from commands.errors import MOST_NAMES, ConfigurationError, counted, joined_names
 from commands.importing.imported_set import SelectedSet
@@ -26,7 +26,7 @@ from projections.tournament.compared import Account
 
 @selecting(*BATTLES, *WRITTEN)
 def elo(
-    ctx: typer.Context,
+    ctx: Selected,
     k: Annotated[float | None, typer.Option(help="The largest rating change per match.")] = None,
     k_sweep: Annotated[
         str, typer.Option(help="Also rate with these values of K, such as 1,4,8,32.")

@@ -11,7 +11,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.selection import OF_TOURNAMENT, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import OF_TOURNAMENT, WRITTEN, Selected, Selection, selecting
 from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted
 from commands.reading.results import curve_rows, rows_of_metrics, sample_rows
@@ -91,7 +91,7 @@ def read_evaluations(
 
 @selecting(*OF_TOURNAMENT, *WRITTEN)
 def metrics(
-    ctx: typer.Context,
+    ctx: Selected,
     evaluations: options.Evaluations = None,
     entrants: options.Entrants = None,
     rescore: Annotated[
@@ -123,7 +123,7 @@ def metrics(
 
     Example: tourney project metrics --compare base tuned
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     if entrants and compare is not None:
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
     given = {"--curve": curve, "--rescore": rescore, "--compare": compare is not None}

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from commands.cli.project.status import best_first
 from commands.cli.shared import completion, options
 from commands.cli.shared.reading import notes_of, read_outcomes, read_verdicts, show
-from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, selecting
+from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, Selected, selecting
 from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.errors import ConfigurationError, counted
 from commands.judging.unreadable import gold_notes
@@ -54,7 +54,7 @@ from projections.verdicts.policies import MAJORITY, RECORDED
 
 @selecting(*BATTLES, *WRITTEN)
 def matches(
-    ctx: typer.Context,
+    ctx: Selected,
     prompt: Annotated[
         str | None, typer.Option(autocompletion=completion.prompts, help="Only this prompt.")
     ] = None,
@@ -106,10 +106,7 @@ def chosen_matches(
 
 
 @selecting(*BATTLES, *WRITTEN)
-def winrates(
-    ctx: typer.Context,
-    diff: options.Diff = None,
-) -> None:
+def winrates(ctx: Selected, diff: options.Diff = None) -> None:
     """Count wins, losses and ties by pair of entrants.
 
     Example: tourney project winrates --format csv
@@ -128,7 +125,7 @@ def _winrates(source: OutcomeSource) -> Table:
 
 
 @selecting(*JUDGED, *WRITTEN)
-def responses(ctx: typer.Context) -> None:
+def responses(ctx: Selected) -> None:
     """List every response.
 
     Example: tourney project responses --format jsonl
@@ -137,7 +134,7 @@ def responses(ctx: typer.Context) -> None:
 
 
 @selecting(*JUDGED, *WRITTEN)
-def spend(ctx: typer.Context) -> None:
+def spend(ctx: Selected) -> None:
     """Show what was spent, by judge, dimension and day.
 
     Example: tourney project spend --json
@@ -325,7 +322,7 @@ def _diagnostics(response: ResponseGenerated) -> Mapping[str, Json]:
     }
 
 
-def show_progress(ctx: typer.Context) -> None:
+def show_progress(ctx: Selected) -> None:
     """Print the progress of the tournament that a command's options select."""
     show(ctx, read_verdicts, _progress)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from commands.cli.shared.reading import notes_of, read_outcomes, read_verdicts, show
-from commands.cli.shared.selection import BATTLES, BY_RULE, JUDGED, WRITTEN, selecting
+from commands.cli.shared.selection import BATTLES, BY_RULE, JUDGED, WRITTEN, Selected, selecting
 from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
@@ -28,7 +28,7 @@ from projections.verdicts.policies import RECORDED
 
 
 @selecting(*BATTLES, *WRITTEN)
-def fragility(ctx: typer.Context) -> None:
+def fragility(ctx: Selected) -> None:
     """Show how few prompts decide who is ahead.
 
     Example: tourney project fragility --json
@@ -66,7 +66,7 @@ def fragility_table(
 
 
 @selecting(*JUDGED, *WRITTEN)
-def bias(ctx: typer.Context) -> None:
+def bias(ctx: Selected) -> None:
     """Show the judges' biases: slot, style, own family.
 
     Example: tourney project bias --judge reference
@@ -106,7 +106,7 @@ _UNHEARD: Final = "no judge has given a verdict on a pair of different responses
 
 @selecting(*BY_RULE, *WRITTEN)
 def calibration(
-    ctx: typer.Context,
+    ctx: Selected,
     against: Annotated[
         Literal["gold", "judged"],
         typer.Option(

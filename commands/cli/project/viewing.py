@@ -7,7 +7,7 @@ import typer
 from commands.cli.shared import completion, options
 from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.reading import set_name
-from commands.cli.shared.selection import OF_LEDGER, Selection, selecting
+from commands.cli.shared.selection import OF_LEDGER, Selected, selecting
 from commands.cli.shared.workspace import ledger_to_change
 from commands.errors import ConfigurationError, counted
 from commands.importing.votes import open_ballot_box
@@ -24,22 +24,21 @@ Port: TypeAlias = Annotated[
 
 
 @selecting(*OF_LEDGER, "tournament")
-def view(ctx: typer.Context, port: Port = 0) -> None:
+def view(ctx: Selected, port: Port = 0) -> None:
     """Show a tournament in the browser, also during a run.
 
     Prints a local address with a secret token. The ledger is only read. Stop it with Ctrl-C.
 
     Example: tourney view
     """
-    selection: Selection = ctx.obj
-    with Ledger.read_only(selection.path) as opened:
-        stream = selection.stream_in(opened)
-    show_pages(selection.path, stream, port, _print_address)
+    with Ledger.read_only(ctx.selection.path) as opened:
+        stream = ctx.selection.stream_in(opened)
+    show_pages(ctx.selection.path, stream, port, _print_address)
 
 
 @selecting(*OF_LEDGER, "tournament")
 def annotate(
-    ctx: typer.Context,
+    ctx: Selected,
     annotator: Annotated[
         str, typer.Option(metavar="NAME", help="Label of the votes, such as your name.")
     ],
@@ -72,9 +71,8 @@ def annotate(
 
     Example: tourney annotate --annotator ann --limit 60
     """
-    selection: Selection = ctx.obj
-    with ledger_to_change(selection.path) as opened:
-        state = selection.state_in(opened)
+    with ledger_to_change(ctx.selection.path) as opened:
+        state = ctx.selection.state_in(opened)
         box = open_ballot_box(
             opened,
             state,

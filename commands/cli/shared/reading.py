@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
-import typer
-
 from commands.cli.shared.output import say
-from commands.cli.shared.selection import Selection
+from commands.cli.shared.selection import Selected, Selection
 from commands.cli.tables.table import Table, difference_table, judged_by
 from commands.errors import ConfigurationError, as_option, counted
 from commands.importing.imported_set import SelectedSet, imported_set
@@ -144,7 +142,7 @@ _RATED_BY: Final = {
 
 
 def show(
-    ctx: typer.Context,
+    ctx: Selected,
     read: Callable[[Selection], Source],
     view: Callable[[Source], Table],
     diff: str | None = None,
@@ -159,10 +157,10 @@ def show(
 
 
 def show_table(
-    ctx: typer.Context, table_of: Callable[[Selection], Table], diff: str | None = None
+    ctx: Selected, table_of: Callable[[Selection], Table], diff: str | None = None
 ) -> None:
     """Print the table of a command's selection, or what changed in it since --diff."""
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     for note in ignored_variables(os.environ):
         say(note)
     table = table_of(selection)

@@ -122,8 +122,14 @@ ASKING: Final = (*SPENDING, "no_wait", "limit", "allow_gaps", *OF_LEDGER)
 WRITTEN: Final = ("output_format", "as_json")
 
 
+class Selected(click.Context):
+    """What a command is called in: it has what the shared options select."""
+
+    selection: Selection
+
+
 def selecting(*fields: str) -> Callable[[Command], Command]:
-    """Give a command the options of some fields of a selection, which it finds in `ctx.obj`."""
+    """Give a command the options of some fields of a selection, which its context has."""
 
     def with_options(command: Command) -> Command:
         vars(command)["selects"] = fields
@@ -135,6 +141,8 @@ def selecting(*fields: str) -> Callable[[Command], Command]:
 class SelectingCommand(TyperCommand):
     """A command with its own options, and after them those of its selection."""
 
+    context_class = Selected
+
     def __init__(self, *given: object, **named: object) -> None:
         super().__init__(*given, **named)  # type: ignore[arg-type]  # as typer calls it
         shared, self._convertors, _ = get_params_convertors_ctx_param_name_from_function(Selection)
@@ -142,9 +150,9 @@ class SelectingCommand(TyperCommand):
         self.params += [param for param in shared if param.name in self._fields]
 
     def invoke(self, ctx: click.Context) -> object:
-        """Call the command with its own options, and with the selection in the context."""
+        """Call the command with its own options, and with the selection in its context."""
         values = {name: ctx.params.pop(name) for name in self._fields}
         for name in self._convertors.keys() & values.keys():
             values[name] = self._convertors[name](values[name])
-        ctx.obj = Selection(**values)
+        vars(ctx)["selection"] = Selection(**values)
         return super().invoke(ctx)
