@@ -6,7 +6,7 @@ import pytest
 
 from commands.errors import ConfigurationError
 from commands.settings.reader import read_settings
-from commands.settings.schema import GenerationSection, JudgeSection, PilotSection, PromptsSection
+from commands.settings.schema import PilotSection, PromptsSection
 from commands.settings.sections import HfSection, HydraSection
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.identity import EntrantId
@@ -16,24 +16,20 @@ ENTRANTS, RUBRICS = MINIMAL.index("[[entrants]]"), MINIMAL.index("[[rubrics]]")
 
 
 def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> None:
-    """Four lines of TOML are enough to begin."""
+    """Four lines of TOML are enough to begin; the page of settings has the others.
+
+    Who says nothing more than a provider gets a cache, no needless question, and no cap.
+    """
     settings = settings_in(tmp_path)
 
+    judge = settings.judge
     assert settings.tournament.ledger == Path("tournament.db")
     assert settings.prompts == PromptsSection(bank="bank.jsonl")
     assert settings.pilot == PilotSection(size=50, seed=20260427, strata=None)
-    assert settings.generation == GenerationSection(
-        max_new_tokens=256, batch_tokens=None, seed=0, dtype="bfloat16", device="auto"
-    )
-    assert settings.judge == JudgeSection(provider="reference", retries=1, tie_band=1.0)
-    assert settings.elo.parameters == EloParameters(
-        k=16,
-        k_sweep=(1, 4, 8, 16, 32),
-        initial_rating=1400,
-        permutations=500,
-        seed=20260425,
-        bootstraps=400,
-    )
+    assert (judge.provider, judge.retries, judge.tie_band) == ("reference", 1, 1.0)
+    assert (judge.cache, judge.skip_identical, judge.concurrency) == ("5m", True, 8)
+    assert (judge.max_usd, judge.prices, judge.base_url) == (None, None, None)
+    assert settings.elo.parameters == EloParameters(k_sweep=(1, 4, 8, 16, 32), bootstraps=400)
     assert settings.bradley_terry.parameters == BradleyTerryParameters()
     assert (settings.evaluations, settings.jury) == ((), ())
 
@@ -79,34 +75,16 @@ path = "~/rubric.md"
     assert (hydra.weights, hydra.security) == (Path("models/a"), home / "security")
 
 
-def test_a_judge_that_costs_has_careful_defaults(tmp_path: Path) -> None:
-    """Who says nothing more than the provider gets batches, a cache and no needless question."""
-    judge = settings_in(tmp_path, f'{MINIMAL}\n[judge]\nprovider = "anthropic-batch"\n').judge
-
-    assert (judge.cache, judge.skip_identical, judge.retries) == ("5m", True, 1)
-    assert judge.concurrency == 8
-    assert (judge.max_usd, judge.prices, judge.base_url) == (None, None, None)
-
-
-def test_a_jury_is_a_list_of_judges(tmp_path: Path) -> None:
-    """Each has a name to be chosen by, and settings of its own."""
+def test_sections_that_share_keys_share_no_values(tmp_path: Path) -> None:
+    """Each juror has a name and settings of its own; so have Elo and Bradley-Terry."""
     juror = '[[jury]]\nid = "{}"\nprovider = "endpoint"\nmodel = "org/judge"\n'
-    text = f"{MINIMAL}\n{juror.format('one')}effort = 'max'\n{juror.format('two')}"
-
-    jury = settings_in(tmp_path, text).jury
-
-    assert [(each.id, each.model, each.effort) for each in jury] == [
-        ("one", "org/judge", "max"),
-        ("two", "org/judge", "low"),
-    ]
-
-
-def test_strengths_have_a_section_of_their_own(tmp_path: Path) -> None:
-    """What Elo and Bradley-Terry share in name, as seeds and ties, they do not share in value."""
-    text = f'{MINIMAL}\n[bradley_terry]\nanchor = "base"\nanchor_rating = 1200\nties = "davidson"\n'
+    strengths = '[bradley_terry]\nanchor = "base"\nanchor_rating = 1200\nties = "davidson"\n'
+    text = f"{MINIMAL}\n{juror.format('one')}effort = 'max'\n{juror.format('two')}{strengths}"
 
     settings = settings_in(tmp_path, text)
 
+    jury = [(each.id, each.model, each.effort) for each in settings.jury]
+    assert jury == [("one", "org/judge", "max"), ("two", "org/judge", "low")]
     assert settings.bradley_terry.parameters == BradleyTerryParameters(
         ties="davidson", anchor=EntrantId("base"), anchor_rating=1200.0
     )

@@ -30,13 +30,18 @@ def settings_of(folder: Path, new: NewTournament) -> Settings:
     return read_settings(folder / "tournament.toml", {})
 
 
-def test_a_new_tournament_needs_nothing_else(tmp_path: Path) -> None:
-    """All that is named is there, and registers."""
-    settings = settings_of(tmp_path / "new", NewTournament())
+@pytest.mark.parametrize(
+    ("name", "id_"),
+    [("new", "new"), ('it\'s "mine"', "it-s-mine"), ("naïve 日本", "naïve-日本"), ("a\nb", "a-b")],
+)
+def test_a_new_tournament_needs_nothing_else(tmp_path: Path, name: str, id_: str) -> None:
+    """All that is named is there, and registers; its id is what of the folder's an id may hold."""
+    folder = tmp_path / name / "x" / ".."
+    settings = settings_of(folder, NewTournament())
 
-    opening = opening_of(settings, tmp_path / "new", versions=())
+    opening = opening_of(settings, folder, versions=())
 
-    assert settings.tournament.id == "new"
+    assert settings.tournament.id == id_
     assert len(opening.bank) == len(FIRST_PROMPTS)
     assert [each.id for each in settings.entrants] == ["model-a", "model-b"]
     assert (settings.judge.provider, settings.rubrics[0].dimension) == ("reference", "factuality")
@@ -131,14 +136,6 @@ def test_nothing_that_is_there_is_written_over(tmp_path: Path) -> None:
     assert {each.name for each in tmp_path.iterdir()} == {"rubrics", "notes.txt"}
     (tmp_path / "rubrics").unlink()
     lay_out(tmp_path, files_of(tmp_path, NewTournament()))
-
-
-@pytest.mark.parametrize("name", ['it\'s "mine"', "naïve 日本", "a\nb", "..."])
-def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
-    """The tournament's id is what of it an id may hold."""
-    settings = settings_of(tmp_path / name / "x" / "..", NewTournament())
-
-    assert settings.tournament.id
 
 
 def test_prompts_stay_what_they_are(tmp_path: Path) -> None:
