@@ -12,7 +12,7 @@ from commands.auditing.soundness import require_sound
 from commands.cli.project.bradley_terry import parameters_of
 from commands.cli.project.metrics import NOTHING_EVALUATED, EvaluationReading, read_evaluations
 from commands.cli.shared import options
-from commands.cli.shared.output import say, write_lines
+from commands.cli.shared.output import parquet_of, say, write_lines
 from commands.cli.shared.reading import read_outcomes
 from commands.cli.shared.selection import (
     BATTLES,
@@ -297,9 +297,7 @@ def write_records(
             rows = (_csv_cells(columns, row_of(record)) for record in records)
             write([csv_of(columns, rows, "\r\n").encode()], output)
         case ".parquet":
-            # Imported here: no other file needs what wiring imports.
-            wiring = import_module("commands.backends.wiring")
-            write([wiring.parquet_content(columns, map(row_of, records))], output)
+            write([parquet_of(columns, map(row_of, records))], output)
         case _:
             # Escaped to ASCII, which is safe on a terminal.
             write((f"{json.dumps(each, allow_nan=False)}\n".encode() for each in records), output)

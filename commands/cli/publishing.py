@@ -10,7 +10,7 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from commands.cli.exports import read_subject
-from commands.cli.shared.output import say
+from commands.cli.shared.output import parquet_of, say
 from commands.cli.shared.selection import JUDGED, Selected, selecting
 from commands.errors import ConfigurationError, joined_names
 from commands.importing.formats import plain
@@ -48,11 +48,10 @@ def export_hub(ctx: Selected, folder: Folder) -> None:
 
     Example: tourney export hub shared
     """
-    parquet = import_module("commands.backends.wiring").parquet_content
     subject = read_subject(ctx.selection)
     files = {
-        "battles.parquet": parquet(_BATTLES, _battles(subject)),
-        "responses.parquet": parquet(_RESPONSES, _responses(subject.results.tournament)),
+        "battles.parquet": parquet_of(_BATTLES, _battles(subject)),
+        "responses.parquet": parquet_of(_RESPONSES, _responses(subject.results.tournament)),
         "README.md": card_of(subject).encode(),
     }
     _write_into(folder, files)
