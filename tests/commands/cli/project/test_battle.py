@@ -1,6 +1,5 @@
 """One battle on one screen: everything is on it, nothing is broken, nothing takes effect."""
 
-import io
 from collections.abc import Sequence
 
 import pytest
@@ -29,6 +28,7 @@ from tests.support.builders.worlds import (
     questions_of,
     unanswerable,
 )
+from tests.support.goldens.screens import printed
 
 WORDS = "the quick brown fox jumps over the lazy dog " * 4
 EVIL = "\x1b[31mred \x1b]8;;http://x\x07 \u202edoc [bold]x[/bold] \0 \x9b2J"
@@ -48,12 +48,11 @@ def said(*sides: str) -> tuple[Event, ...]:
 
 def screen(details: BattleDetails, width: int | None = None, *, is_terminal: bool = False) -> str:
     """Return what is printed on a terminal so wide, or in a pipe."""
-    console = Console(
-        file=io.StringIO(), width=width or 10_000, force_terminal=is_terminal, _environ={}
-    )
-    print_lines(battle_screen(details, console, width), console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+
+    def draw(console: Console) -> None:
+        print_lines(battle_screen(details, console, width), console)
+
+    return printed(draw, width=width or 10_000, force_terminal=is_terminal)
 
 
 @pytest.mark.parametrize(

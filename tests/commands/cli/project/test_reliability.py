@@ -1,11 +1,10 @@
 """The tables of how far judges and an entrant's probabilities can be relied on."""
 
-import io
 import json
+from functools import partial
 from math import nan
 
 import pytest
-from rich.console import Console
 
 from commands.cli.project.reliability import (
     bias_table,
@@ -22,7 +21,7 @@ from projections.reliability.calibration import Calibration, Case
 from projections.results.judges import BiasRow
 from projections.results.ratings import FragilityRow
 from tests.support.builders.events import judge
-from tests.support.goldens.screens import SURE, rendered
+from tests.support.goldens.screens import SURE, printed, rendered
 
 JUDGED = Calibration(EntrantId("poe"), Dimension("utility"), (Case(0.5, 0.75),))
 
@@ -159,9 +158,8 @@ def test_at_80_columns_a_bias_keeps_its_unit_and_its_interval() -> None:
     of = "base_olmo and security_plus_robustness"
     rows = [bias_row("flips", 0.035), bias_row("length", -45.457)]
     table = bias_table([each._replace(of=of) for each in rows])
-    file = io.StringIO()
 
-    print_table(table, Format.TABLE, Console(file=file, width=80, _environ={}))
+    shown = printed(partial(print_table, table, Format.TABLE), width=80)
 
-    heading = file.getvalue().split("flips")[0]
+    heading = shown.split("flips")[0]
     assert {"Unit", "95", "Value"} <= {*heading.split()}
