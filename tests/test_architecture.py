@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import typer
 
-from commands.cli.app import COMMANDS, command_line
+from commands.cli.app import COMMANDS
+from tests.docs.command_line import leaves
 
 ROOT = Path(__file__).parent.parent
 ENTRIES = [entry for entries in COMMANDS.values() for entry in entries]
@@ -101,10 +101,10 @@ def test_a_report_waits_for_no_settings(imported: dict[str, set[str]]) -> None:
 
 def test_every_command_has_help_with_an_example() -> None:
     """Help is the documentation that is at hand when a command is needed."""
-    helps = dict(leaves(whole()))
+    found = leaves()
 
-    assert len(helps) > len(ENTRIES)
-    assert not [name for name, text in helps.items() if "Example: tourney" not in text]
+    assert len(found) > len(ENTRIES)
+    assert not [leaf.name for leaf in found if "Example: tourney" not in (leaf.command.help or "")]
 
 
 def test_packages_export_nothing_from_their_init() -> None:
@@ -210,24 +210,6 @@ def imported_modules() -> Iterator[tuple[str, str]]:
                     else (str(path.relative_to(ROOT)), node.module)
                     for name in node.names
                 )
-
-
-def whole() -> typer.core.TyperGroup:
-    """Return the command line with every command imported."""
-    group = typer.main.get_command(command_line())
-    assert isinstance(group, typer.core.TyperGroup)
-    return group
-
-
-def leaves(group: typer.core.TyperGroup, words: str = "") -> list[tuple[str, str]]:
-    """List the commands of a group and below it, with their help."""
-    found = []
-    for name, command in group.commands.items():
-        if isinstance(command, typer.core.TyperGroup):
-            found += leaves(command, f"{words}{name} ")
-        else:
-            found.append((f"{words}{name}", " ".join((command.help or "").split())))
-    return found
 
 
 def is_docstring_only(source: str) -> bool:

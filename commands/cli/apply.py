@@ -12,10 +12,10 @@ from commands.backends.wiring import (
     inferences_on,
 )
 from commands.cli.shared import options
-from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import say
+from commands.cli.shared.selection import ASKING, Selected, selecting
 from commands.cli.shared.terminal import console
-from commands.cli.shared.workspace import see_status, tell_unanswered, workspace
+from commands.cli.shared.workspace import see_status, spending_of, tell_unanswered, workspace
 from commands.entrants.generate import WantedResponses
 from commands.entrants.session import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
@@ -32,7 +32,6 @@ from commands.judging.session import (
 )
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.register import prompts_to_judge
-from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from ledger.events.responses import ResponseFailureReason
@@ -44,7 +43,6 @@ from projections.tournament.waves import prompts_so_far
 Retry = Annotated[
     str | None,
     typer.Option(
-        "--retry",
         metavar="REASONS",
         help="Ask again the queries that failed for these reasons, separated by commas: rejected,"
         " refused, truncated, unreadable or empty.",
@@ -53,7 +51,6 @@ Retry = Annotated[
 RetryResponses = Annotated[
     str | None,
     typer.Option(
-        "--retry",
         metavar="REASONS",
         help="Ask again for the responses that failed for these reasons, separated by commas:"
         " rejected, refused, prompt_too_long or not_finite.",
@@ -65,36 +62,32 @@ _RESPONSE_FAILURES: Final = frozenset[ResponseFailureReason](
 Reason = TypeVar("Reason", bound=str)
 
 
-def generate(
-    mode: options.Mode = "headline",
-    yes: options.Yes = False,
-    max_usd: options.MaxUsd = None,
-    retry: RetryResponses = None,
-    limit: options.AskingLimit = None,
-    allow_gaps: options.AllowGaps = False,
-    no_wait: options.NoWait = False,
-    engine: options.Engine = "local",
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-) -> None:
+@selecting("mode", "engine", *ASKING)
+def generate(ctx: Selected, retry: RetryResponses = None) -> None:
     """Generate the missing responses.
 
     Example: tourney apply generate --limit 10
     """
+    selection = ctx.selection
     reasons = _named(retry, _RESPONSE_FAILURES)
-    place = workspace(config, ledger)
-    if no_wait and not place.settings.batched:
+    place = workspace(selection.config, selection.ledger)
+    if selection.no_wait and not place.settings.batched:
         raise ConfigurationError(["--no-wait needs [generation] batch = true: leave it out"])
-    prompts = prompts_to_judge(place.opening, place.settings, mode)
-    spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
-    backends = backends_on(engine, place.settings, place.folder, say)
+    prompts = prompts_to_judge(place.opening, place.settings, selection.mode)
+    backends = backends_on(selection.engine, place.settings, place.folder, say)
     book = price_book(place.settings, place.folder)
     with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
         wave = prompts_so_far(recorder.state, prompts)
         wanted = WantedResponses(wave, retry=reasons)
         done = generate_with_consent(
-            recorder, wanted, backends, book, spending, talk, waits=not no_wait
+            recorder,
+            wanted,
+            backends,
+            book,
+            spending_of(selection),
+            talk,
+            waits=not selection.no_wait,
         )
         responses = response_counts(recorder.state, prompts)
     say(
@@ -103,35 +96,34 @@ def generate(
     )
     tell_unanswered(place, say)
     n_failed = sum(row.failed for row in responses)
-    if n_failed and not allow_gaps:
+    if n_failed and not selection.allow_gaps:
         raise DoneWithGaps(f"{counted(n_failed, 'response')} failed; {see_status(place)}")
 
 
+@selecting("mode", *ASKING)
 def judge(
-    mode: options.Mode = "headline",
+    ctx: Selected,
     judge: options.AskedJudge = None,
     provider: options.Provider = None,
-    yes: options.Yes = False,
-    max_usd: options.MaxUsd = None,
-    no_wait: options.NoWait = False,
     retry: Retry = None,
     repeat: options.Repeat = None,
-    limit: options.AskingLimit = None,
-    allow_gaps: options.AllowGaps = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
 ) -> None:
     """Send all open queries to the judge.
 
     Example: tourney apply judge --yes --max-usd 20
     """
+    selection = ctx.selection
     reasons = failure_reasons(retry)
-    place = workspace(config, ledger, provider=provider)
+    place = workspace(selection.config, selection.ledger, provider=provider)
     settings, folder = place.settings, place.folder
-    prompts = prompts_to_judge(place.opening, settings, mode)
-    spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
+    prompts = prompts_to_judge(place.opening, settings, selection.mode)
     how = JudgingOptions(
-        mode, judge, waits=not no_wait, retry=reasons, repeat=repeat, spending=spending
+        selection.mode,
+        judge,
+        waits=not selection.no_wait,
+        retry=reasons,
+        repeat=repeat,
+        spending=spending_of(selection),
     )
     with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
@@ -142,7 +134,7 @@ def judge(
         accounts = accounts_of(state, prompts, plan.judge)
         n_waiting = n_waiting_pairs(state, prompts_so_far(state, prompts), plan.judge)
     if repeat is not None:
-        _tell_repeated(state, plan, done, allow_gaps=allow_gaps)
+        _tell_repeated(state, plan, done, allow_gaps=selection.allow_gaps)
         return
     asked = "requests" if plan.judge.is_together else "queries"
     say(
@@ -164,7 +156,7 @@ def judge(
             f"{n_gaps} pairs have no outcome, {done.n_failed} of these queries got no verdict;"
             f" {see_status(place)}"
         )
-    if gaps and not allow_gaps:
+    if gaps and not selection.allow_gaps:
         raise DoneWithGaps("; ".join(gaps))
 
 
@@ -196,28 +188,22 @@ def _named(said: str | None, reasons: Collection[Reason]) -> frozenset[Reason]:
     return frozenset(known[name] for name in names)
 
 
+@selecting("engine", *ASKING)
 def evaluate(
+    ctx: Selected,
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,
-    yes: options.Yes = False,
-    max_usd: options.MaxUsd = None,
-    no_wait: options.NoWait = False,
     retry: Retry = None,
-    limit: options.AskingLimit = None,
-    allow_gaps: options.AllowGaps = False,
-    engine: options.Engine = "local",
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
 ) -> None:
     """Run the missing evaluation samples, and let judges score answers where a rubric is set.
 
     Example: tourney apply evaluate --entrant base
     """
-    reasons = failure_reasons(retry)
-    place = workspace(config, ledger)
-    spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
-    how = JudgingOptions(waits=not no_wait, retry=reasons, spending=spending)
-    with inferences_on(engine, place.settings, say) as inference_of:
+    selection = ctx.selection
+    reasons, spending = failure_reasons(retry), spending_of(selection)
+    place = workspace(selection.config, selection.ledger)
+    how = JudgingOptions(waits=not selection.no_wait, retry=reasons, spending=spending)
+    with inferences_on(selection.engine, place.settings, say) as inference_of:
         planned = plan_evaluations(
             place.settings,
             place.folder,
@@ -243,7 +229,7 @@ def evaluate(
         *([f"{counted(n_gaps, 'sample')} could not be scored"] if n_gaps else []),
         *([f"{counted(scored.n_unscored, 'answer')} got no score"] if scored.n_unscored else []),
     ]
-    if gaps and not allow_gaps:
+    if gaps and not selection.allow_gaps:
         raise DoneWithGaps(f"{', and '.join(gaps)}; see `tourney project metrics`")
 
 

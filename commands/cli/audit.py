@@ -1,7 +1,7 @@
 """`tourney log`, `verify`, `replay`, `backup` and `redact`: audit a ledger."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
@@ -16,15 +16,13 @@ from commands.auditing.soundness import require_sound
 from commands.auditing.verify import Verification, noted_heads
 from commands.auditing.verify import verify as verify_ledger
 from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, position_of, stream_of
 from commands.cli.shared.output import Writer, say, write_json
-from commands.cli.shared.selection import OF_LEDGER, OF_TOURNAMENT, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import OF_LEDGER, OF_TOURNAMENT, WRITTEN, Selected, selecting
 from commands.cli.shared.terminal import console, progress_on_stderr
 from commands.cli.shared.workspace import ledger_to_change
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
 from commands.errors import AuditDisagrees, ConfigurationError, counted, first_lines
-from ledger.auditing.audit import Redaction
 from ledger.events.registry import EVENTS
 from ledger.exchange import back_up, unfinished_backups
 from ledger.identity import Json
@@ -37,7 +35,7 @@ _LOOKS_EVERY_S: Final = 0.5
 
 @selecting(*OF_LEDGER, "as_of", *WRITTEN)
 def log(
-    ctx: typer.Context,
+    ctx: Selected,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -60,7 +58,7 @@ def log(
 
     Example: tourney log --type VerdictReceived --limit 20
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     if event_type is not None and event_type not in EVENTS.types:
         raise ConfigurationError(
             [f"--type {event_type!r} is not an event type; known: {', '.join(EVENTS.types)}"]
@@ -68,7 +66,7 @@ def log(
     if follow and name is not None:
         raise ConfigurationError(["--follow lists what is new: leave out the id"])
     with Ledger.read_only(selection.path) as opened:
-        chosen = position_of(opened, selection.as_of)
+        chosen = selection.position_in(opened)
         until = opened.head.position if chosen is None else chosen
         if name is None:
             rows = opened.newest_rows(until=until, event_type=event_type, limit=limit)
@@ -76,8 +74,11 @@ def log(
             found = (row for row in find_events(opened, name) if row.position <= until)
             meant = tuple(row for row in found if event_type in {None, row.type})
             rows = meant if limit is None else meant[-limit:]
+    writer = selection.writer
+    if follow and writer.chosen is Format.JSON:  # a document has no end that could be followed
+        writer = Writer(Format.JSONL)
     if name is None:
-        _list(rows, selection.writer, follow=follow)
+        writer.write(log_table(rows))
     else:
         for row in rows:
             write_json(event_fields(row))
@@ -87,16 +88,9 @@ def log(
                 Writer(Format.JSONL).write(log_table([row]))
 
 
-def _list(rows: Sequence[StoredEvent], writer: Writer, *, follow: bool) -> None:
-    """List events; one document has no end that could be followed."""
-    if follow and writer.chosen is Format.JSON:
-        writer = Writer(Format.JSONL)
-    writer.write(log_table(rows))
-
-
 @selecting(*OF_LEDGER, *WRITTEN)
 def verify(
-    ctx: typer.Context,
+    ctx: Selected,
     checkpoint: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,18 +106,17 @@ def verify(
 
     Example: tourney verify --checkpoint note.txt
     """
-    selection: Selection = ctx.obj
     noted = [head for name in checkpoint or () for head in noted_heads(name)]
-    with Ledger.read_only(selection.path) as opened, progress_on_stderr() as on_progress:
+    with Ledger.read_only(ctx.selection.path) as opened, progress_on_stderr() as on_progress:
         verified = verify_ledger(opened, noted, on_progress)
-    selection.writer.write(faults_table(verified))
+    ctx.selection.writer.write(faults_table(verified))
     if verified.faults:
-        raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {selection.path}")
+        raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {ctx.selection.path}")
 
 
 @selecting(*OF_TOURNAMENT, *WRITTEN)
 def replay(
-    ctx: typer.Context,
+    ctx: Selected,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the rebuilt runs into this folder.")
     ] = None,
@@ -138,12 +131,12 @@ def replay(
 
     Example: tourney replay
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     with Ledger.read_only(selection.path) as opened:
         replayed = replay_runs(
             opened,
-            stream_of(opened, selection.tournament, selection.config),
-            until=position_of(opened, selection.as_of),
+            selection.stream_in(opened),
+            until=selection.position_in(opened),
             against=against,
             out=output,
         )
@@ -155,10 +148,10 @@ def replay(
         say("no run was published yet; `tourney run` publishes one")
 
 
+@selecting(*OF_LEDGER)
 def backup(
+    ctx: Selected,
     to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
 ) -> None:
     """Copy the ledger, even while a run is writing to it.
 
@@ -166,7 +159,7 @@ def backup(
 
     Example: tourney backup safe/tournament.db
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    with Ledger.read_only(ctx.selection.path) as opened:
         back_up(opened, to)
     with Ledger.read_only(to) as copy:
         require_sound(copy)
@@ -175,7 +168,9 @@ def backup(
         say(f"{file} was left by an unfinished backup; remove it if no backup is running")
 
 
+@selecting(*OF_LEDGER)
 def redact(
+    ctx: Selected,
     position: Annotated[
         int, typer.Argument(min=1, help="The event's position, as `tourney log` shows it.")
     ],
@@ -184,8 +179,6 @@ def redact(
         typer.Option(metavar="TEXT", help="The reason; it is recorded. Do not repeat the secret."),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
 ) -> None:
     """Remove the texts of an event from the ledger for good.
 
@@ -194,7 +187,7 @@ def redact(
 
     Example: tourney redact 7 --why "an API key in the reply"
     """
-    with ledger_to_change(ledger_path(ledger, config)) as opened, console() as talk:
+    with ledger_to_change(ctx.selection.path) as opened, console() as talk:
         redact_with_consent(opened, position, why, agreed=yes, console=talk)
 
 
@@ -220,7 +213,7 @@ def log_table(rows: Iterable[StoredEvent]) -> Table:
                 recorded_at=row.decode().recorded_at.isoformat(),
                 stream=row.stream,
                 type=row.type,
-                key=_key(row),
+                key=" ".join(row.decode().event.natural_key),
                 event_id=row.event_id.hex(),
             )
             for row in rows
@@ -229,10 +222,6 @@ def log_table(rows: Iterable[StoredEvent]) -> Table:
         "Events",
         notes=() if rows else ("no events",),
     )
-
-
-def _key(row: StoredEvent) -> str:
-    return " ".join(row.decode().event.natural_key)
 
 
 def event_fields(row: StoredEvent) -> dict[str, Json]:
@@ -262,14 +251,18 @@ def faults_table(verified: Verification) -> Table:
     head, n_claims, n_foreign, faults, redactions, unmade = verified
     checked = f"{counted(head.position, 'event')}, {counted(n_claims, 'published run')}"
     foreign = f" ({n_foreign} from merged ledgers were not)" if n_foreign else ""
+    redacted = [
+        f"position {at} ({type_}) was redacted; reason (position {told_at}): {why}"
+        for at, type_, told_at, why in redactions
+    ]
     return table_of(
         FaultRow,
-        (FaultRow(position=fault.position, why=fault.why) for fault in faults),
+        (FaultRow(*fault) for fault in faults),
         "tourney/verify@1",
         "Faults",
         notes=(
             f"{checked} checked{foreign}: {counted(len(faults), 'fault')}, checkpoint {head}",
-            *first_lines([*map(_redaction_line, redactions)], len(redactions), "redaction"),
+            *first_lines(redacted, len(redactions), "redaction"),
             *(f"{file.run}/{file.path} {file.why}" for file in unmade),
         ),
         facts={
@@ -281,11 +274,6 @@ def faults_table(verified: Verification) -> Table:
             "checkpoint": str(head),
         },
     )
-
-
-def _redaction_line(redaction: Redaction) -> str:
-    position, type_, told_at, why = redaction
-    return f"position {position} ({type_}) was redacted; reason (position {told_at}): {why}"
 
 
 class DifferenceRow(NamedTuple):
@@ -301,10 +289,7 @@ def differences_table(replayed: Replayed) -> Table:
     n_runs = counted(len(replayed.runs), "run")
     return table_of(
         DifferenceRow,
-        (
-            DifferenceRow(run=file.run, path=file.path, why=file.why)
-            for file in replayed.differences
-        ),
+        (DifferenceRow(run, path, why) for run, path, why, _ in replayed.differences),
         "tourney/replay@1",
         "Differences",
         notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),

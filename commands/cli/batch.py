@@ -7,13 +7,11 @@ import typer
 
 from commands.backends.wiring import ConfiguredBackends
 from commands.batching.recovery import SideOf, adopt_named, forget_batch
-from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament
+from commands.cli.shared import completion
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import read_verdicts
-from commands.cli.shared.selection import JUDGED, WRITTEN, selecting
+from commands.cli.shared.reading import read_verdicts, show
+from commands.cli.shared.selection import JUDGED, OF_LEDGER, WRITTEN, Selected, selecting
 from commands.cli.shared.terminal import console
-from commands.cli.shared.views import show, view_of
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.table import Table, table_of
 from commands.decisions.recorder import Recorder
@@ -36,20 +34,17 @@ BatchArgument = Annotated[
 
 
 @selecting(*JUDGED, *WRITTEN)
-def list_batches(
-    ctx: typer.Context,
-) -> None:
+def list_batches(ctx: Selected) -> None:
     """List batches and their status.
 
     Example: tourney batch list --json
     """
-    show(
-        ctx,
-        view_of(read_verdicts, lambda source: batches_table(source.state, source.named_judge)),
-    )
+    show(ctx, read_verdicts, lambda source: batches_table(source.state, source.named_judge))
 
 
+@selecting(*OF_LEDGER)
 def wait(
+    ctx: Selected,
     batch: Annotated[
         str | None,
         typer.Argument(
@@ -58,14 +53,12 @@ def wait(
             help="A batch that was sent but not recorded, or that was given up: take it up again.",
         ),
     ] = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
 ) -> None:
     """Wait for open batches, record their replies, reconcile.
 
     Example: tourney batch wait
     """
-    place = workspace(config, ledger)
+    place = workspace(ctx.selection.config, ctx.selection.ledger)
     with place.recorder(say) as recorder, console() as talk:
         if batch is not None and batch not in _in_flight(recorder.state):
             adopt_named(recorder, _sides(place, recorder, talk), batch)
@@ -80,18 +73,16 @@ def wait(
         tell_unreadable(state, [prompt.prompt_id for prompt in state.bank], judge, say)
 
 
-def cancel(
-    batch: BatchArgument,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-) -> None:
+@selecting(*OF_LEDGER)
+def cancel(ctx: Selected, batch: BatchArgument) -> None:
     """Cancel the requests of a batch that are not answered yet.
 
     Example: tourney batch cancel msgbatch_01
     """
-    place = workspace(config, ledger)
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        state = read_tournament(opened, None, None, config)
+    selection = ctx.selection
+    place = workspace(selection.config, selection.ledger)
+    with Ledger.read_only(selection.path) as opened:
+        state = selection.state_in(opened)
     named = _in_flight(state)
     if batch not in named:
         raise NotFound(f"no batch in flight is named {batch!r}: {', '.join(named) or 'none is'}")
@@ -101,16 +92,13 @@ def cancel(
     say("its replies so far are billed: `tourney batch wait` receives them")
 
 
-def forget(
-    batch: BatchArgument,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-) -> None:
+@selecting(*OF_LEDGER)
+def forget(ctx: Selected, batch: BatchArgument) -> None:
     """Forget a batch that the provider deleted, or whose results do not come.
 
     Example: tourney batch forget msgbatch_01
     """
-    place = workspace(config, ledger)
+    place = workspace(ctx.selection.config, ctx.selection.ledger)
     with place.recorder(say) as recorder, console() as talk:
         forget_batch(recorder, _sides(place, recorder, talk), batch)
     say(f"{batch} is forgotten: its unanswered requests are open again")

@@ -8,7 +8,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.backends.wiring import READERS, fetch_snapshot, inferences_on
-from commands.cli.project.metrics import metrics_table
+from commands.cli.project.metrics import EvaluationReading, metrics_table
 from commands.cli.shared import options
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import progress_on_stderr
@@ -24,9 +24,7 @@ from commands.ports import OnProgress
 from commands.runs.workspace import open_alone
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EvaluationOptions
-from ledger.identity import Json, StreamId, digest_of
-from projections.evaluations.metrics import RunMetrics, metrics_of
-from projections.evaluations.state import Evaluations
+from ledger.identity import StreamId, digest_of
 
 _STREAM: Final = StreamId("evaluations")
 _LONGEST: Final = 40  # characters of a system prompt in a label
@@ -98,7 +96,7 @@ def evaluate(
         planned = plan_alone(uses, inference_of(entrant), READERS, how)
         with progress_on_stderr() as on_progress:
             found = _evaluated(ledger, planned, on_progress)
-    writer.write(metrics_table(*found))
+    writer.write(metrics_table(found))
     say(f"on record in {ledger}: see `tourney project metrics -l {shlex.quote(str(ledger))}`")
 
 
@@ -111,8 +109,8 @@ class _Alone(NamedTuple):
 
 def _evaluated(
     path: Path, planned: Sequence[PlannedEvaluation], on_progress: OnProgress
-) -> tuple[Sequence[RunMetrics], dict[str, Json], Evaluations]:
-    """Observe what is missing; return all that is on record of the plans, and where."""
+) -> EvaluationReading:
+    """Observe what is missing; return all that is on record of the plans."""
     with open_alone(path, say) as opened:
         recorder = EvaluationRecorder(opened, _STREAM)
         done = evaluate_all(recorder, planned, on_progress=on_progress)
@@ -120,10 +118,8 @@ def _evaluated(
     if done.n_rescored:
         say(f"{counted(done.n_rescored, 'recorded sample')} got another score: {CODE_CHANGED}")
     plans = [recorder.plan(evaluation.plan, evaluation.registered) for evaluation in planned]
-    facts: dict[str, Json] = {
-        "tournament": _STREAM, "as_of": head.position, "head": head.chain,
-    }  # fmt: skip
-    return [metrics_of(recorder.state.run(plan)) for plan in plans], facts, recorder.state
+    runs = tuple(map(recorder.state.run, plans))
+    return EvaluationReading(_STREAM, head, runs, recorder.state)
 
 
 def _label(weights: Path, adapters: Sequence[Path]) -> str:

@@ -12,14 +12,14 @@ from commands.auditing.soundness import require_sound
 from commands.cli.project.bradley_terry import parameters_of
 from commands.cli.project.metrics import NOTHING_EVALUATED, EvaluationReading, read_evaluations
 from commands.cli.shared import options
-from commands.cli.shared.ledger import head_at, stream_of
-from commands.cli.shared.output import say, write_lines
+from commands.cli.shared.output import parquet_of, say, write_lines
 from commands.cli.shared.reading import read_outcomes
 from commands.cli.shared.selection import (
     BATTLES,
     JUDGED,
     OF_LEDGER,
     OF_TOURNAMENT,
+    Selected,
     Selection,
     selecting,
 )
@@ -57,25 +57,18 @@ _SEVERAL: Final = (
 
 
 @selecting(*OF_LEDGER, "as_of")
-def export_events(
-    ctx: typer.Context,
-    output: options.Output = None,
-) -> None:
+def export_events(ctx: Selected, output: options.Output = None) -> None:
     """Write all events as lines of JSON.
 
     Example: tourney export events -o events.jsonl
     """
-    selection: Selection = ctx.obj
-    with Ledger.read_only(selection.path) as opened:
+    with Ledger.read_only(ctx.selection.path) as opened:
         require_sound(opened)
-        write(export_lines(opened.rows(until=head_at(opened, selection.as_of).position)), output)
+        write(export_lines(opened.rows(until=ctx.selection.head_in(opened).position)), output)
 
 
 @selecting(*BATTLES)
-def export_battles(
-    ctx: typer.Context,
-    output: options.Output = None,
-) -> None:
+def export_battles(ctx: Selected, output: options.Output = None) -> None:
     """Write battles as JSON lines in JudgeArena's format, or as a plain table (.csv, .parquet).
 
     The file's suffix chooses the format: .csv, .jsonl or .parquet.
@@ -83,7 +76,7 @@ def export_battles(
     Example: tourney export battles -o battles.csv
     """
     require_suffix(output, ".csv", ".jsonl", ".parquet")
-    source = read_outcomes(ctx.obj)
+    source = read_outcomes(ctx.selection)
     if isinstance(source, JudgedTournament):
         _say_accounts(source)
         records = [*of_dimensions(source.settlements, source.judge_model)]
@@ -98,7 +91,7 @@ def export_battles(
 
 @selecting(*BATTLES)
 def export_elo_ratings(
-    ctx: typer.Context,
+    ctx: Selected,
     output: options.Output = None,
     ties: options.Ties = None,
     anchor: options.Anchor = None,
@@ -110,7 +103,7 @@ def export_elo_ratings(
     Example: tourney export elo-ratings -o elo_ratings.json
     """
     require_suffix(output, ".json", hint="`tourney project bt --format csv` writes a table")
-    source = read_outcomes(ctx.obj)
+    source = read_outcomes(ctx.selection)
     parameters = parameters_of(source.settings("bradley_terry"), ties, anchor)
     require_anchor(parameters, source.roster)
     if isinstance(source, JudgedTournament):
@@ -124,7 +117,7 @@ def export_elo_ratings(
 
 @selecting(*OF_TOURNAMENT)
 def export_results(
-    ctx: typer.Context,
+    ctx: Selected,
     output: options.Output = None,
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,
@@ -136,13 +129,11 @@ def export_results(
 
     Example: tourney export results --entrant base
     """
-    selection: Selection = ctx.obj
-    source = read_evaluations(selection)
-    source = source.only("--evaluation", evaluations).only("--entrant", entrants)
+    source = read_evaluations(ctx.selection, evaluations, entrants)
     entrant = _only_entrant(source)
     runs = source.runs
-    if selection.as_of is None:
-        runs = _scored_by_code_of_today(source, selection.config)
+    if ctx.selection.as_of is None:
+        runs = _scored_by_code_of_today(source, ctx.selection.config)
     results = results_of(entrant, runs, project=source.stream, as_of=source.head)
     write([results_file(results)], output)
 
@@ -154,7 +145,7 @@ _BY_SUFFIX: Final[Mapping[str, ReportFormat]] = {".html": "html", ".htm": "html"
 
 @selecting(*JUDGED)
 def report(
-    ctx: typer.Context,
+    ctx: Selected,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -186,7 +177,7 @@ def report(
     chosen = _format_of(output, report_format)
     if output is None:
         output = Path("-" if chosen == "md" else "report.html")
-    subject = read_subject(ctx.obj)
+    subject = read_subject(ctx.selection)
     text = summary_of(subject) if chosen == "md" else page_of(subject, battles)
     file = options.or_standard_output(output)
     write([text.encode()], file)
@@ -196,13 +187,11 @@ def report(
 
 def read_subject(selection: Selection) -> Subject:
     """Read what a report shows of the selected tournament."""
-    path, as_of = selection.path, selection.as_of
-    with Ledger.read_only(path) as opened:
-        head = head_at(opened, as_of)
-        stream = stream_of(opened, selection.tournament, selection.config)
-        state = tournament_at(opened, stream, head.position, as_of)
-        perspective = Perspective(selection.judge, selection.dimension)
-        source = judged_tournament(state, path, head.position, perspective)
+    perspective = Perspective(selection.judge, selection.dimension)
+    with Ledger.read_only(selection.path) as opened:
+        head, stream = selection.head_in(opened), selection.stream_in(opened)
+        state = tournament_at(opened, stream, head.position, selection.as_of)
+        source = judged_tournament(state, selection.path, head.position, perspective)
         return subject_of(opened, results_now(source, head), is_run=False)
 
 
@@ -308,9 +297,7 @@ def write_records(
             rows = (_csv_cells(columns, row_of(record)) for record in records)
             write([csv_of(columns, rows, "\r\n").encode()], output)
         case ".parquet":
-            # Imported here: no other file needs what wiring imports.
-            wiring = import_module("commands.backends.wiring")
-            write([wiring.parquet_content(columns, map(row_of, records))], output)
+            write([parquet_of(columns, map(row_of, records))], output)
         case _:
             # Escaped to ASCII, which is safe on a terminal.
             write((f"{json.dumps(each, allow_nan=False)}\n".encode() for each in records), output)

@@ -6,20 +6,18 @@ from typing import Annotated, Final
 import typer
 
 from commands.backends.wiring import backends_on, reach
-from commands.cli.shared import completion, options
+from commands.cli.shared import completion
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import read_verdicts
-from commands.cli.shared.selection import JUDGED, WRITTEN, Selection, selecting
+from commands.cli.shared.reading import notes_of, read_verdicts, with_source
+from commands.cli.shared.selection import JUDGED, SPENDING, WRITTEN, Selected, Selection, selecting
 from commands.cli.shared.terminal import console
-from commands.cli.shared.views import notes_of, with_source
-from commands.cli.shared.workspace import workspace
+from commands.cli.shared.workspace import spending_of, workspace
 from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted
 from commands.judging.session import JudgingOptions
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.resolve import require_known
 from commands.runs.gate import run_gate
-from commands.spending.offer import SpendingOptions
 from projections.ratings.gate import MARGIN, GatePolicy, GateQuestion, gate_looks
 from projections.results.ratings import GateRow
 
@@ -35,19 +33,16 @@ _ERRORS: Final = (
 )
 
 
-@selecting(*JUDGED, *WRITTEN)
+@selecting(*SPENDING, *JUDGED, *WRITTEN)
 def gate(
-    ctx: typer.Context,
+    ctx: Selected,
     candidate: Annotated[
         str,
-        typer.Option(
-            "--candidate", metavar="ID", autocompletion=completion.entrants, help="The new entrant."
-        ),
+        typer.Option(metavar="ID", autocompletion=completion.entrants, help="The new entrant."),
     ],
     baseline: Annotated[
         str,
         typer.Option(
-            "--baseline",
             metavar="ID",
             autocompletion=completion.entrants,
             help="The entrant that it is to replace.",
@@ -65,8 +60,6 @@ def gate(
             "--run", help="Ask what is missing about the two, until the verdict is known."
         ),
     ] = False,
-    yes: options.Yes = False,
-    max_usd: options.MaxUsd = None,
 ) -> None:
     """Say whether a candidate is good enough beside a baseline.
 
@@ -75,13 +68,13 @@ def gate(
 
     Example: tourney gate --candidate full_poe --baseline base_olmo
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     question = GateQuestion(candidate, baseline, margin, "better" if better else "not-worse")
     if candidate == baseline:
         raise ConfigurationError(["--candidate and --baseline are the same entrant; name two"])
     if runs:
-        _run(selection, question, SpendingOptions(agreed=yes, max_usd=max_usd))
-    elif yes or max_usd is not None:
+        _run(selection, question)
+    elif selection.yes or selection.max_usd is not None:
         raise ConfigurationError(["--yes and --max-usd are for what --run asks: add --run"])
     source = read_verdicts(selection)
     require_known("entrant", question.pair, source.roster)
@@ -104,7 +97,7 @@ def _table(rows: Sequence[GateRow], question: GateQuestion, source: JudgedTourna
     )
 
 
-def _run(selection: Selection, question: GateQuestion, spending: SpendingOptions) -> None:
+def _run(selection: Selection, question: GateQuestion) -> None:
     """Ask what is missing."""
     if selection.as_of is not None or selection.tournament is not None:
         why = "--run asks by the settings of today: leave out --as-of and --tournament"
@@ -112,7 +105,7 @@ def _run(selection: Selection, question: GateQuestion, spending: SpendingOptions
     place = workspace(selection.config, selection.ledger)
     roster = [entrant.entrant_id for entrant in place.opening.roster]
     require_known("entrant", question.pair, roster)
-    how = JudgingOptions(judge=selection.judge, spending=spending)
+    how = JudgingOptions(judge=selection.judge, spending=spending_of(selection))
     backends = backends_on("local", place.settings, place.folder, say)
     with place.recorder(say) as recorder, console() as talk:
         run_gate(

@@ -16,7 +16,7 @@ from commands.cli.project.outcomes import imported_ratings_table
 from commands.cli.shared import options
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.reading import set_name
-from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selected, selecting
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables.table import Table, table_of
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ImportedAdapter, ShardSets, import_hydra
@@ -49,7 +49,7 @@ _CLAIM: Final = (
 
 @selecting(*OF_LEDGER, *WRITTEN)
 def responses(
-    ctx: typer.Context,
+    ctx: Selected,
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Cache files: responses_ENTRANT.jsonl.")
     ],
@@ -63,8 +63,7 @@ def responses(
 
     Example: tourney import responses caches/responses_*.jsonl
     """
-    selection: Selection = ctx.obj
-    place = workspace(selection.config, selection.ledger)
+    place = workspace(ctx.selection.config, ctx.selection.ledger)
     files = [*map(options.or_standard_input, files)]
     with place.recorder(say) as recorder:
         imported = import_responses(recorder, place.opening, files, skip_bad=skip_bad)
@@ -79,7 +78,7 @@ def responses(
             say(f"nothing of {file} was imported: another file has the same responses")
     if imported.new:
         say(_CLAIM)
-    selection.writer.write(imported_responses_table(imported))
+    ctx.selection.writer.write(imported_responses_table(imported))
 
 
 def _merge_export(file: Path, into: Path) -> MergeCounts:
@@ -107,7 +106,7 @@ _PLAIN_TABLE: Final = (
 
 @selecting(*OF_LEDGER, *WRITTEN)
 def import_battles(
-    ctx: typer.Context,
+    ctx: Selected,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -132,19 +131,18 @@ def import_battles(
 
     Example: tourney import battles train.csv
     """
-    selection: Selection = ctx.obj
     of = None if source is None else _format_named(source)
     with ExitStack() as copies:
         chosen = [
             _battle_file(file, of, name, copies.enter_context(readable_again(file)))
             for file in map(options.or_standard_input, files)
         ]
-        opened = copies.enter_context(ledger_to_write(selection.path))
+        opened = copies.enter_context(ledger_to_write(ctx.selection.path))
         taken = take_in_battles(opened, chosen, skip_bad=skip_bad)
     for file in taken:
         for row in bad_rows(file):
             say(row)
-    selection.writer.write(battles_table(taken))
+    ctx.selection.writer.write(battles_table(taken))
 
 
 vars(import_battles)["epilog"] = _PLAIN_TABLE  # below its options in help
@@ -164,7 +162,7 @@ def _battle_file(
 
 @selecting(*OF_LEDGER, *WRITTEN)
 def import_elo_ratings(
-    ctx: typer.Context,
+    ctx: Selected,
     file: Annotated[Path, typer.Argument(help="An elo_ratings.json as JudgeArena writes it.")],
     name: Annotated[str, options.of_set("Name of the set to import into.")] = "judgearena",
 ) -> None:
@@ -172,15 +170,14 @@ def import_elo_ratings(
 
     Example: tourney import elo-ratings elo_ratings.json
     """
-    selection: Selection = ctx.obj
-    with ledger_to_write(selection.path) as opened:
+    with ledger_to_write(ctx.selection.path) as opened:
         imported = import_ratings(opened, options.or_standard_input(file), name=set_name(name))
-    selection.writer.write(imported_ratings_table({name: imported}))
+    ctx.selection.writer.write(imported_ratings_table(name, imported))
 
 
 @selecting(*WRITTEN)
 def import_hydra_weights(
-    ctx: typer.Context,
+    ctx: Selected,
     weights: Annotated[Path, typer.Argument(help="The folder of the base model.")],
     out: Annotated[Path, typer.Argument(help="The new folder to write.")],
     security: Annotated[
@@ -207,18 +204,17 @@ def import_hydra_weights(
 
     Example: tourney import hydra-weights models/olmo2 models/hydra --security weights/prod
     """
-    selection: Selection = ctx.obj
     sets = ShardSets(security, robustness, uncertainty)
     imported = import_hydra(
         weights, out, sets, make_shard_reader(), n_heads=heads, heads_depth=heads_depth
     )
-    selection.writer.write(imported_table(out, imported))
+    ctx.selection.writer.write(imported_table(out, imported))
     say(f"{counted(len(imported), 'adapter')} in {out}")
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
 def merge(
-    ctx: typer.Context,
+    ctx: Selected,
     other: Annotated[
         Path,
         typer.Argument(
@@ -233,15 +229,14 @@ def merge(
 
     Example: tourney merge host2.db
     """
-    selection: Selection = ctx.obj
-    other, path = options.or_standard_input(other), selection.path
+    other, path = options.or_standard_input(other), ctx.selection.path
     if _is_export(other):
-        _tell(_merge_export(other, path), selection.writer)
+        _tell(_merge_export(other, path), ctx.selection.writer)
         return
     with Ledger.read_only(other) as theirs, ledger_to_write(path) as ours:
         require_sound(theirs)
         taken = merge_ledger(ours, theirs.rows())
-    _tell(taken, selection.writer)
+    _tell(taken, ctx.selection.writer)
 
 
 def _is_export(file: Path) -> bool:

@@ -10,14 +10,15 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.backends.wiring import open_parquet
-from commands.cli.plan import generate
+from commands.cli.plan import plan_generation
 from commands.cli.shared import options
 from commands.cli.shared.output import say
+from commands.cli.shared.selection import Selection
 from commands.errors import ConfigurationError, counted
 from commands.importing.answer_tables import AnswersTable, read_answers_table
 from commands.importing.bank import read_prompts
 from commands.importing.labelled_pairs import VOTES_FILE
-from commands.settings.starting.examples import Example, files_of_example
+from commands.settings.starting.demo import Example, files_of_example
 from commands.settings.starting.new_tournament import (
     FIRST_PROMPTS,
     SETTINGS,
@@ -48,7 +49,6 @@ def init(
     from_csv: Annotated[
         Path | None,
         typer.Option(
-            "--from-csv",
             metavar="FILE",
             help="Take the prompts of a table: CSV, JSON, JSON lines or Parquet.",
         ),
@@ -56,7 +56,6 @@ def init(
     from_answers: Annotated[
         Path | None,
         typer.Option(
-            "--from-answers",
             metavar="FILE",
             help="Compare the answers of a table with a column for each system, of another tool's"
             " file, or of all files in a folder. Or check a judge by labelled pairs of answers.",
@@ -64,13 +63,11 @@ def init(
     ] = None,
     entrant: Annotated[
         list[str] | None,
-        typer.Option("--entrant", metavar="MODEL", help=f"An entrant: {_SPELLING}. Repeatable."),
+        typer.Option(metavar="MODEL", help=f"An entrant: {_SPELLING}. Repeatable."),
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option(
-            "--judge", metavar="MODEL", help=f"The judge: {_SPELLING}, or a model of Anthropic."
-        ),
+        typer.Option(metavar="MODEL", help=f"The judge: {_SPELLING}, or a model of Anthropic."),
     ] = None,
     example: Annotated[
         Example | None,
@@ -155,7 +152,7 @@ def _write_new(folder: Path, wanted: Wanted) -> tuple[str, ...]:
     if not new.entrants and not new.recorded:
         say(f"the entrants are examples: put your models into {folder / SETTINGS}")
     if new.entrants or not new.recorded:
-        generate(config=folder / SETTINGS)
+        plan_generation(Selection(config=folder / SETTINGS))
     return names
 
 

@@ -3,9 +3,8 @@
 import datetime as dt
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import typer
@@ -19,8 +18,8 @@ from commands.backends.wiring import (
 )
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.output import Writer, say
-from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
+from commands.cli.shared.output import say
+from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selected, Selection, selecting
 from commands.cli.shared.workspace import tell_unanswered, workspace
 from commands.cli.tables.plan import (
     designs_table,
@@ -30,10 +29,8 @@ from commands.cli.tables.plan import (
     requests_table,
     requests_text,
 )
-from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
 from commands.decisions.recorder import (
-    MissingVerdicts,
     count_missing_responses,
     count_missing_verdicts,
     count_repeats,
@@ -54,8 +51,9 @@ from commands.reading.resolve import require_known
 from commands.runs.register import prompts_to_judge
 from commands.runs.workspace import Workspace
 from commands.settings.reader import read_settings
+from commands.settings.schema import Settings
 from commands.spending.endpoints import endpoint_costs
-from commands.spending.forecast import counted_sample, plan_cost, way_as_set
+from commands.spending.forecast import PlannedCost, counted_sample, plan_cost, way_as_set
 from commands.spending.price_table import PricedModel, PriceTable, price_table
 from commands.spending.pricing import PriceBook, Pricing, TokenPricing, price_book
 from ledger.events.money import Usage
@@ -89,31 +87,30 @@ ExitCodeOption = Annotated[
 WORK_REMAINS = 9  # exit code
 
 
-def generate(
-    mode: options.Mode = "headline",
-    exit_code: ExitCodeOption = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
-) -> None:
+@selecting("mode", *OF_LEDGER, *WRITTEN)
+def generate(ctx: Selected, exit_code: ExitCodeOption = False) -> None:
     """Count the missing responses.
 
     Example: tourney plan generate --mode pilot
     """
-    writer = Writer(output_format, as_json)
-    place = workspace(config, ledger)
+    if plan_generation(ctx.selection) and exit_code:
+        raise typer.Exit(WORK_REMAINS)
+
+
+def plan_generation(selection: Selection) -> bool:
+    """Show which responses are missing; say whether any is."""
+    place = workspace(selection.config, selection.ledger)
     state = _rehearsed(place)
-    prompts = prompts_to_judge(place.opening, place.settings, mode)
+    prompts = prompts_to_judge(place.opening, place.settings, selection.mode)
     rows = count_missing_responses(state, prompts)
     missing = missing_responses(state, prompts)
     book = price_book(place.settings, place.folder)
     costs = endpoint_costs(book.requests(responses_to_come(state, prompts)), book.table)
     edited, awaited = edited_texts(state, missing), [*_in_batches(state)]
-    writer.write(missing_responses_table(rows, costs, edited, [*not_asked(state), *awaited]))
+    table = missing_responses_table(rows, costs, edited, [*not_asked(state), *awaited])
+    selection.writer.write(table)
     tell_unanswered(place, say)
-    if exit_code and (awaited or any(row.n_responses for row in rows)):
-        raise typer.Exit(WORK_REMAINS)
+    return bool(awaited) or any(row.n_responses for row in rows)
 
 
 def _in_batches(state: Tournament) -> Iterator[str]:
@@ -124,10 +121,9 @@ def _in_batches(state: Tournament) -> Iterator[str]:
         yield f"{awaited} in batches: `tourney batch wait` receives them"
 
 
-@selecting(*OF_LEDGER, *WRITTEN)
+@selecting("mode", *OF_LEDGER, *WRITTEN)
 def judge(
-    ctx: typer.Context,
-    mode: options.Mode = "headline",
+    ctx: Selected,
     judge: options.AskedJudge = None,
     count_tokens: Annotated[
         bool,
@@ -138,7 +134,6 @@ def judge(
     show_prompt: Annotated[
         str | None,
         typer.Option(
-            "--show-prompt",
             metavar="PROMPT",
             autocompletion=completion.prompts,
             help="Show the requests for one pair of this prompt instead. Nothing is sent.",
@@ -169,138 +164,124 @@ def judge(
 
     Example: tourney plan judge --target 25
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     if repeat is not None and any(each is not None for each in (show_prompt, target, separate)):
         fault = "--repeat works with none of --show-prompt, --target, --separate"
         raise ConfigurationError([fault])
     place = workspace(selection.config, selection.ledger)
     settings, folder = place.settings, place.folder
-    prompts = prompts_to_judge(place.opening, settings, mode)
+    prompts = prompts_to_judge(place.opening, settings, selection.mode)
     # answers in files cost nothing, so what is asked about them is known already
     state = with_recorded_answers(
         _rehearsed(place), prompts, ConfiguredBackends(settings, folder).recorded()
     )
-    chosen = chosen_judge(state, settings, JudgingOptions(mode, judge))
-    planned = _PlannedJudging(place, state, prompts, chosen, mode, counts_tokens=count_tokens)
+    asked = chosen_judge(state, settings, JudgingOptions(selection.mode, judge))
     if show_prompt is not None:
-        build = make_request_builder(settings, chosen)
-        previews = preview_requests(state, show_prompt, chosen, build)
+        build = make_request_builder(settings, asked)
+        previews = preview_requests(state, show_prompt, asked, build)
         selection.writer.write_text(requests_text(previews), requests_table(previews))
         return
-    if repeat is not None:
-        repeats = repeats_of(state, prompts, chosen)[:repeat]
-        selection.writer.write(_planned_repeats(place, state, chosen, repeats))
-        is_open = bool(open_repeats(state, repeats, planned.rules))
-    elif target is not None or separate is not None:
-        selection.writer.write(planned.designs(DesignGoal(target, separate)))
+    planned = _PlannedJudging(
+        settings, price_book(settings, folder), state, prompts, asked, counts_tokens=count_tokens
+    )
+    if target is not None or separate is not None:
+        selection.writer.write(_designs(planned, DesignGoal(target, separate)))
         return
+    if repeat is not None:
+        table, is_open = _planned_repeats(planned, repeat)
     else:
-        selection.writer.write(planned.table())
+        table, is_open = _planned_queries(planned, selection.mode)
+    selection.writer.write(table)
+    if repeat is None:
         tell_without_gold(state, prompts, say)
-        _tell_of_kin(state, chosen)
-        is_open = any(row.n_queries or row.n_waiting for row in planned.rows)
+        _tell_of_kin(state, asked)
     if exit_code and is_open:
         raise typer.Exit(WORK_REMAINS)
 
 
-@dataclass(frozen=True)
-class _PlannedJudging:
-    """What a judge is still to be asked."""
+class _PlannedJudging(NamedTuple):
+    """Whom a judge is to be asked about, and by which settings and prices."""
 
-    place: Workspace
+    settings: Settings
+    book: PriceBook
     state: Tournament
     prompts: Collection[PromptId]
     judge: JudgeSettings
-    mode: Mode
     counts_tokens: bool
 
     @property
-    def rules(self) -> AskingRules:
-        """The settings' rules on retries and identical responses."""
-        return asking_rules(self.place.settings.judge)
+    def about(self) -> tuple[Tournament, Collection[PromptId], JudgeSettings, AskingRules]:
+        """What open queries follow from."""
+        return self.state, self.prompts, self.judge, asking_rules(self.settings.judge)
 
-    @cached_property
-    def rows(self) -> Sequence[MissingVerdicts]:
-        """What is missing, by dimension."""
-        return count_missing_verdicts(self.state, self.prompts, self.judge, self.queries)
-
-    @cached_property
-    def queries(self) -> Sequence[OpenQuery]:
-        """All that are open."""
-        return open_queries(self.state, self.prompts, self.judge, self.rules)
-
-    @cached_property
-    def awaited(self) -> Sequence[OpenQuery]:
-        """All that wait for responses."""
-        return awaited_queries(self.state, self.prompts, self.judge, self.rules)
-
-    @cached_property
-    def book(self) -> PriceBook:
-        """All prices."""
-        return price_book(self.place.settings, self.place.folder)
-
-    @cached_property
-    def pricing(self) -> Pricing:
-        """The judge's prices; its provider may have counted the tokens of some queries."""
+    def pricing(self, queries: Sequence[OpenQuery]) -> Pricing:
+        """Return the judge's prices; its provider may have counted the tokens of some queries."""
         counts = self.counts_tokens and self.judge.company == "anthropic"
-        sample = counted_sample(self.queries, make_token_counter(self.judge)) if counts else ()
+        sample = counted_sample(queries, make_token_counter(self.judge)) if counts else ()
         return self.book.pricing(self.judge, self.state, counted=sample)
 
-    def designs(self, goal: DesignGoal) -> Table:
-        """Compare designs."""
-        separate = goal.separate or ()
-        require_known("--separate", separate, [each.entrant_id for each in self.state.roster])
-        if len({*separate}) < len(separate):
-            raise ConfigurationError(["--separate names one entrant twice; name two"])
-        found = forecast_designs(
-            self.state, self.prompts, self.judge, self.pricing, self.rules, goal
-        )
-        return designs_table(found, goal)
-
-    def table(self) -> Table:
-        """Return what is missing, what it costs, and what is left out."""
-        state, pricing, cost, awaited = self.state, self.pricing, None, None
-        if isinstance(pricing, TokenPricing):
-            cap_usd = self.place.settings.judge.max_usd
-            cost = plan_cost(state, self.queries, pricing, cap_usd=cap_usd)
-            awaited = way_as_set(self.awaited, pricing) if self.awaited else None
-            _warn_of_old_prices(pricing)
-        is_whole = len({*self.prompts}) == len(state.bank)  # of a pilot nothing is stopped
-        by_looks = forecast_stops(state, self.judge, pricing, self.queries, self.awaited)
-        return missing_verdicts_table(
-            self.rows,
-            cost,
-            rewordings(state, self.queries, self.judge),
-            awaited,
-            edited_texts(state, missing_responses(state, self.prompts)),
-            edited_answers(state, self.queries, self.judge),
-            (*not_asked(state, self.judge), *(by_looks if is_whole else ())),
-            self._advice(),
-        )
-
-    def _advice(self) -> Sequence[CascadeAdvice]:
-        """Advise on asking the judge on a share only, beside the mode's judge."""
-        options = JudgingOptions(self.mode)
-        cheap = chosen_judge(self.state, self.place.settings, options)
-        if cheap == self.judge:
-            return []
-        pricing_of = partial(self.book.pricing, state=self.state)
-        both = (cheap, self.judge)
-        return [*advise_on_cascade(self.state, self.prompts, both, pricing_of)]
+    def cost(self, queries: Sequence[OpenQuery], pricing: Pricing) -> PlannedCost | None:
+        """Return what queries cost; None: the judge is free."""
+        if not isinstance(pricing, TokenPricing):
+            return None
+        return plan_cost(self.state, queries, pricing, cap_usd=self.settings.judge.max_usd)
 
 
-def _planned_repeats(
-    place: Workspace, state: Tournament, judge: JudgeSettings, repeats: Sequence[OpenQuery]
-) -> Table:
-    """Return which repeats are open on each dimension, and what they cost."""
-    queries = open_repeats(state, repeats, asking_rules(place.settings.judge))
-    pricing = price_book(place.settings, place.folder).pricing(judge, state)
-    cost = None
+def _designs(planned: _PlannedJudging, goal: DesignGoal) -> Table:
+    """Compare designs."""
+    state, prompts, judge, rules = planned.about
+    separate = goal.separate or ()
+    require_known("--separate", separate, [each.entrant_id for each in state.roster])
+    if len({*separate}) < len(separate):
+        raise ConfigurationError(["--separate names one entrant twice; name two"])
+    pricing = planned.pricing(open_queries(*planned.about))
+    return designs_table(forecast_designs(state, prompts, judge, pricing, rules, goal), goal)
+
+
+def _planned_queries(planned: _PlannedJudging, mode: Mode) -> tuple[Table, bool]:
+    """Return what is missing, what it costs, and what is left out; and whether anything is."""
+    state, prompts, judge, _ = planned.about
+    queries, awaited = open_queries(*planned.about), awaited_queries(*planned.about)
+    rows = count_missing_verdicts(state, prompts, judge, queries)
+    pricing = planned.pricing(queries)
+    later = None
     if isinstance(pricing, TokenPricing):
-        cost = plan_cost(state, queries, pricing, cap_usd=place.settings.judge.max_usd)
+        later = way_as_set(awaited, pricing) if awaited else None
+        _warn_of_old_prices(pricing)
+    is_whole = len({*prompts}) == len(state.bank)  # of a pilot nothing is stopped
+    by_looks = forecast_stops(state, judge, pricing, queries, awaited)
+    table = missing_verdicts_table(
+        rows,
+        planned.cost(queries, pricing),
+        rewordings(state, queries, judge),
+        later,
+        edited_texts(state, missing_responses(state, prompts)),
+        edited_answers(state, queries, judge),
+        (*not_asked(state, judge), *(by_looks if is_whole else ())),
+        _advice(planned, mode),
+    )
+    return table, any(row.n_queries or row.n_waiting for row in rows)
+
+
+def _advice(planned: _PlannedJudging, mode: Mode) -> Sequence[CascadeAdvice]:
+    """Advise on asking the judge on a share only, beside the mode's judge."""
+    cheap = chosen_judge(planned.state, planned.settings, JudgingOptions(mode))
+    if cheap == planned.judge:
+        return []
+    both, pricing_of = (cheap, planned.judge), partial(planned.book.pricing, state=planned.state)
+    return [*advise_on_cascade(planned.state, planned.prompts, both, pricing_of)]
+
+
+def _planned_repeats(planned: _PlannedJudging, n: int) -> tuple[Table, bool]:
+    """Return which of so many repeats are open, and what they cost; and whether any is."""
+    state, prompts, judge, rules = planned.about
+    repeats = repeats_of(state, prompts, judge)[:n]
+    queries = open_repeats(state, repeats, rules)
+    cost = planned.cost(queries, planned.book.pricing(judge, state))
     drawn = counted(len(repeats), "query", "queries")
     note = f"they ask {drawn} with a verdict again, drawn by the seed"
-    return missing_verdicts_table(count_repeats(state, queries), cost, not_planned=[note])
+    rows = count_repeats(state, queries)
+    return missing_verdicts_table(rows, cost, not_planned=[note]), bool(queries)
 
 
 def _tell_of_kin(state: Tournament, judge: JudgeSettings) -> None:
@@ -327,7 +308,7 @@ def _warn_of_old_prices(pricing: TokenPricing) -> None:
 
 @selecting(*OF_LEDGER, *WRITTEN)
 def evaluate(
-    ctx: typer.Context,
+    ctx: Selected,
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,
     exit_code: ExitCodeOption = False,
@@ -336,8 +317,7 @@ def evaluate(
 
     Example: tourney plan evaluate --evaluation recall
     """
-    selection: Selection = ctx.obj
-    place = workspace(selection.config, selection.ledger)
+    place = workspace(ctx.selection.config, ctx.selection.ledger)
     planned = plan_evaluations(
         place.settings,
         place.folder,
@@ -355,7 +335,7 @@ def evaluate(
     if any(plan.scored_by for plan in planned.plans):
         state = _rehearsed(place)
         scores = missing_scores(state, known, items, planned.plans, place.settings, place.folder)
-    selection.writer.write(missing_samples_table(rows, planned.refused, costs, scores))
+    ctx.selection.writer.write(missing_samples_table(rows, planned.refused, costs, scores))
     if exit_code and (any(row.n_owed for row in rows) or any(score.n_queries for score in scores)):
         raise typer.Exit(WORK_REMAINS)
 
@@ -376,20 +356,17 @@ def _recorded(
 
 
 @selecting("config", *WRITTEN)
-def prices(
-    ctx: typer.Context,
-) -> None:
+def prices(ctx: Selected) -> None:
     """Show the price table and its date.
 
     Example: tourney prices --json
     """
-    selection: Selection = ctx.obj
-    config = selection.config
+    config = ctx.selection.config
     if config == DEFAULT_CONFIG and not config.exists():
         table = price_table()
     else:
         table = price_book(read_settings(config, os.environ), config.parent).table
-    selection.writer.write(prices_table(table, datetime.now(UTC).date()))
+    ctx.selection.writer.write(prices_table(table, datetime.now(UTC).date()))
 
 
 _SHORT = Usage(n_input=0, n_output=0)

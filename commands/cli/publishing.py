@@ -10,8 +10,8 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from commands.cli.exports import read_subject
-from commands.cli.shared.output import say
-from commands.cli.shared.selection import JUDGED, selecting
+from commands.cli.shared.output import parquet_of, say
+from commands.cli.shared.selection import JUDGED, Selected, selecting
 from commands.errors import ConfigurationError, joined_names
 from commands.importing.formats import plain
 from commands.importing.formats.rows import Fields
@@ -30,9 +30,7 @@ Folder: TypeAlias = Annotated[
 ]
 RunName: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--name", metavar="RUN", help="Name of the run. Default: the tournament's, with @POSITION."
-    ),
+    typer.Option(metavar="RUN", help="Name of the run. Default: the tournament's, with @POSITION."),
 ]
 _BATTLES: Final[Mapping[str, type]] = {**plain.COLUMNS, "dimension": str}
 _RESPONSES: Final[Mapping[str, type]] = {
@@ -42,7 +40,7 @@ _RESPONSES: Final[Mapping[str, type]] = {
 
 
 @selecting(*JUDGED)
-def export_hub(ctx: typer.Context, folder: Folder) -> None:
+def export_hub(ctx: Selected, folder: Folder) -> None:
     """Write battles and responses as a data set of the Hugging Face Hub.
 
     Its card, README.md, has the ratings. Add a licence, then publish the folder yourself with
@@ -50,11 +48,10 @@ def export_hub(ctx: typer.Context, folder: Folder) -> None:
 
     Example: tourney export hub shared
     """
-    parquet = import_module("commands.backends.wiring").parquet_content
-    subject = read_subject(ctx.obj)
+    subject = read_subject(ctx.selection)
     files = {
-        "battles.parquet": parquet(_BATTLES, _battles(subject)),
-        "responses.parquet": parquet(_RESPONSES, _responses(subject.results.tournament)),
+        "battles.parquet": parquet_of(_BATTLES, _battles(subject)),
+        "responses.parquet": parquet_of(_RESPONSES, _responses(subject.results.tournament)),
         "README.md": card_of(subject).encode(),
     }
     _write_into(folder, files)
@@ -92,7 +89,7 @@ def _write_into(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 @selecting(*JUDGED)
-def export_every_eval_ever(ctx: typer.Context, folder: Folder) -> None:
+def export_every_eval_ever(ctx: Selected, folder: Folder) -> None:
     """Write ratings as records of Every Eval Ever, by version 0.3.0 of its schema.
 
     There is a file for each rated entrant. Correct what is `unknown` in them before you submit
@@ -100,7 +97,7 @@ def export_every_eval_ever(ctx: typer.Context, folder: Folder) -> None:
 
     Example: tourney export every-eval-ever records
     """
-    records = [*records_of(read_subject(ctx.obj), utc_now())]
+    records = [*records_of(read_subject(ctx.selection), utc_now())]
     if not records:
         raise ConfigurationError(["no entrant is rated yet; run `tourney apply judge`"])
     contents = {path: json.dumps(record, indent=2).encode() for path, record in records}
@@ -108,7 +105,7 @@ def export_every_eval_ever(ctx: typer.Context, folder: Folder) -> None:
 
 
 @selecting(*JUDGED)
-def export_mlflow(ctx: typer.Context, name: RunName = None) -> None:
+def export_mlflow(ctx: Selected, name: RunName = None) -> None:
     """Log ratings, intervals and the report as a run of MLflow.
 
     Its client must be installed; MLFLOW_TRACKING_URI says where to. The experiment is called as
@@ -120,7 +117,7 @@ def export_mlflow(ctx: typer.Context, name: RunName = None) -> None:
 
 
 @selecting(*JUDGED)
-def export_wandb(ctx: typer.Context, name: RunName = None) -> None:
+def export_wandb(ctx: Selected, name: RunName = None) -> None:
     """Log ratings, intervals and the report as a run of Weights & Biases.
 
     Its client must be installed, and logged in. The project is called as the tournament.
@@ -130,7 +127,7 @@ def export_wandb(ctx: typer.Context, name: RunName = None) -> None:
     _log(ctx, "wandb", name)
 
 
-def _log(ctx: typer.Context, tracker: str, name: str | None) -> None:
-    run = tracked_run(read_subject(ctx.obj), name)
+def _log(ctx: Selected, tracker: str, name: str | None) -> None:
+    run = tracked_run(read_subject(ctx.selection), name)
     place = import_module("commands.backends.wiring").log_run(tracker, run)
     say(f"logged as {run.name!r} of {run.project!r} in {place}")

@@ -14,13 +14,17 @@ import typer
 
 from commands.backends.wiring import backends_on, open_dataset, reach
 from commands.cli.project.elo import elo_table
-from commands.cli.shared import options
-from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.output import Writer, say
-from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
+from commands.cli.shared.output import say
+from commands.cli.shared.selection import (
+    OF_LEDGER,
+    SPENDING,
+    WRITTEN,
+    Selected,
+    Selection,
+    selecting,
+)
 from commands.cli.shared.terminal import console, has_browser
-from commands.cli.shared.workspace import see_status, workspace
-from commands.cli.tables.render import Format
+from commands.cli.shared.workspace import see_status, spending_of, workspace
 from commands.cli.tables.table import table_of
 from commands.errors import DoneWithGaps, MissingExtra, counted
 from commands.judging.session import JudgingOptions
@@ -29,33 +33,26 @@ from commands.runs.doctor import Finding, findings, missing_models
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.starting.demo import lay_out_demo
 from commands.settings.starting.new_tournament import SETTINGS
-from commands.spending.offer import SpendingOptions
 from ledger.errors import TourneyError
 from ledger.store import utc_now
 from projections.tournament.compared import Account
 
 
-def run(
-    mode: options.Mode = "headline",
-    yes: options.Yes = False,
-    max_usd: options.MaxUsd = None,
-    no_wait: options.NoWait = False,
-    allow_gaps: options.AllowGaps = False,
-    engine: options.Engine = "local",
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
-) -> None:
+@selecting("mode", *SPENDING, "no_wait", "allow_gaps", "engine", *OF_LEDGER, *WRITTEN)
+def run(ctx: Selected) -> None:
     """Run a tournament: generate, judge, rate, write artifacts.
 
     Example: tourney run --mode pilot
     """
-    writer = Writer(output_format, as_json)
-    place = workspace(config, ledger)
-    spending = SpendingOptions(agreed=yes, max_usd=max_usd)
-    how = JudgingOptions(mode, waits=not no_wait, spending=spending)
-    backends = backends_on(engine, place.settings, place.folder, say)
+    _run(ctx.selection)
+
+
+def _run(selection: Selection) -> None:
+    place = workspace(selection.config, selection.ledger)
+    how = JudgingOptions(
+        selection.mode, waits=not selection.no_wait, spending=spending_of(selection)
+    )
+    backends = backends_on(selection.engine, place.settings, place.folder, say)
     with place.recorder(say) as recorder, console() as talk:
         now = utc_now()
         summary = run_tournament(recorder, place, how, backends, talk, now=now, reach=reach)
@@ -71,8 +68,8 @@ def run(
             say(f"{juror.id} was not asked: `tourney apply judge --judge {juror.id}` asks it, too")
     at_one_k = [replace(standings, sweep=()) for standings in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
-    writer.write(table)
-    if gaps and not allow_gaps:
+    selection.writer.write(table)
+    if gaps and not selection.allow_gaps:
         raise DoneWithGaps(f"{_without_outcome(gaps)}; {see_status(place)}")
 
 
@@ -96,7 +93,7 @@ def demo(
     if weights and not config.exists() and (missing := missing_models()):
         raise MissingExtra(missing[0], "models")
     lay_out_demo(folder, weights=weights)
-    run(config=config)
+    _run(Selection(config=config))
     at = f"-c {shlex.quote(str(config))}"
     say("Next, at no cost:")
     say(f"  tourney project elo {at} --k 32      rate with another K")
@@ -133,9 +130,7 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
-def doctor(
-    ctx: typer.Context,
-) -> None:
+def doctor(ctx: Selected) -> None:
     """Check that everything is ready for a run.
 
     Checks this machine, the ledger, the keys, servers and prices of the settings, and whether the
@@ -143,7 +138,7 @@ def doctor(
 
     Example: tourney doctor
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     settings = selection.config if selection.config.exists() else None
     today, version = datetime.now(UTC).date(), sqlite3.sqlite_version_info
     found = [

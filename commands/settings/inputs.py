@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Final, Literal, NamedTuple, TypeVar, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 import msgspec
 from pydantic import NonNegativeFloat, ValidationError, field_validator
@@ -78,7 +78,7 @@ def prompts_in(place: Path | str, text: str, n_samples: int = 1) -> tuple[Prompt
     """
     prompts: list[Prompt] = []
     faulty: dict[str, list[int]] = {}  # lines by fault
-    firsts: dict[str, _Placed] = {}
+    firsts: dict[str, tuple[int, Prompt]] = {}  # lines and prompts by id
     for number, entry in _entries(place, text):
         try:
             prompt = _prompt(entry)
@@ -86,9 +86,9 @@ def prompts_in(place: Path | str, text: str, n_samples: int = 1) -> tuple[Prompt
             for fault in error.faults:
                 faulty.setdefault(fault, []).append(number)
             continue
-        first = firsts.setdefault(prompt.prompt_id, _Placed(number, prompt))
-        if first.prompt is not prompt:
-            faulty.setdefault(_repeats(first, prompt), []).append(number)
+        line, first = firsts.setdefault(prompt.prompt_id, (number, prompt))
+        if first is not prompt:
+            faulty.setdefault(_repeats(line, first, prompt), []).append(number)
         prompts.append(prompt)
     if not prompts and not faulty:
         fault = f"{place}: the prompt bank is empty; it holds one JSON object a line"
@@ -106,20 +106,12 @@ def prompts_in(place: Path | str, text: str, n_samples: int = 1) -> tuple[Prompt
     return (*prompts, *further)
 
 
-class _Placed(NamedTuple):
-    """A prompt and its line."""
-
-    line: int
-    prompt: Prompt
-
-
-def _repeats(first: _Placed, prompt: Prompt) -> str:
+def _repeats(line: int, first: Prompt, prompt: Prompt) -> str:
     """Say that a prompt has the id of an earlier one, which may follow from an equal text."""
-    if prompt.text == first.prompt.text and prompt.prompt_id == _id_of(prompt.text):
+    if prompt.text == first.text and prompt.prompt_id == _id_of(prompt.text):
         remedy = "remove one of them, or give each a prompt_id to ask both"
-        return f"the text is that of line {first.line}; {remedy}"
-    taken = f"prompt_id {prompt.prompt_id!r} is taken by line {first.line}"
-    return f"{taken}; give each prompt its own"
+        return f"the text is that of line {line}; {remedy}"
+    return f"prompt_id {prompt.prompt_id!r} is taken by line {line}; give each prompt its own"
 
 
 def _entries(place: Path | str, text: str) -> Iterator[tuple[int, str]]:
@@ -331,16 +323,14 @@ def read_rubric(path: Path, dimension: Dimension) -> Rubric:
     Raises:
         ConfigurationError: The file is missing, has no version, or its front matter is wrong.
     """
-    text = read_text(path, "rubric", key="[[rubrics]] path")
-    version, rest = _version(path, text, "a rubric begins with its")
-    front_matter = _front_matter(path, rest, FrontMatter)
+    text, version, front = _rubric_parts(path, "[[rubrics]] path", FrontMatter)
     return Rubric(
         dimension=dimension,
         version=version,
-        needs_gold=front_matter.needs_gold,
-        shows_expected_behavior=front_matter.shows_expected_behavior,
+        needs_gold=front.needs_gold,
+        shows_expected_behavior=front.shows_expected_behavior,
         text=text,
-        turns="all" if front_matter.turns == "all" else msgspec.UNSET,
+        turns="all" if front.turns == "all" else msgspec.UNSET,
     )
 
 
@@ -350,16 +340,23 @@ def read_scoring_rubric(path: Path, evaluation: str) -> Rubric:
     Raises:
         ConfigurationError: As `read_rubric`.
     """
-    text = read_text(path, "rubric", key="[[evaluations]] rubric")
-    version, rest = _version(path, text, "a rubric begins with its")
-    front_matter = _front_matter(path, rest, ScoringFrontMatter)
+    text, version, front = _rubric_parts(path, "[[evaluations]] rubric", ScoringFrontMatter)
     return Rubric(
         dimension=Dimension(evaluation),
         version=version,
-        needs_gold=front_matter.needs_gold,
+        needs_gold=front.needs_gold,
         text=text,
-        scale=front_matter.scale,
+        scale=front.scale,
     )
+
+
+def _rubric_parts(
+    path: Path, key: str, kind: type[AnyFrontMatter]
+) -> tuple[str, str, AnyFrontMatter]:
+    """Return a rubric's text, its version, and its front matter."""
+    text = read_text(path, "rubric", key=key)
+    version, rest = _version(path, text, "a rubric begins with its")
+    return text, version, _front_matter(path, rest, kind)
 
 
 def read_instructions(path: Path | None, key: str = "[judge] instructions") -> Instructions:

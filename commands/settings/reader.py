@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -57,6 +57,15 @@ class _Source(NamedTuple):
         is_overridden = overriding in self.environ
         return overriding if is_overridden else f"{self.path}:{line_of(self.text, location)}"
 
+    def fault(self, location: Location, why: str) -> str:
+        """Say what is wrong with a key: its place, whose it is, its name, and why."""
+        owner, name = owner_and_name(self.document, location)
+        return f"{self.place(location)}: {owner}{name!r} {why}"
+
+
+_Fault: TypeAlias = tuple[Location, str]
+"""A key, and what is wrong with it, as a message goes on behind its name."""
+
 
 def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
     """Read and check a configuration.
@@ -73,21 +82,24 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         settings = Settings.model_validate(source.document)
     except ValidationError as error:
         errors = _causes(error.errors())
-        raise ConfigurationError([_fault(source, detail) for detail in errors]) from error
-    faults = [
-        *_misplaced(source, settings),
-        *_judged_by_nobody(source, settings),
-        *_batch_of_nobody(source, settings),
-        *_duplicates(source, settings),
-        *_same_entrant(source, settings),
-        *_unknown_entrants(source, settings),
-        *_impossible_design(source, settings),
-        *_equal_samples(source, settings),
-        *_unknown_to_anthropic(source, settings),
-    ]
+        raise ConfigurationError([_rejected(source, detail) for detail in errors]) from error
+    twice = (f"{source.place(location)}: {why}" for location, why in _duplicates(settings))
+    faults = [*twice, *(source.fault(*each) for each in _contradictions(settings))]
     if faults:
         raise ConfigurationError(faults)
     return settings
+
+
+def _contradictions(settings: Settings) -> Iterator[_Fault]:
+    """Yield what one key demands of another, or of all entrants, and does not find."""
+    yield from _misplaced(settings)
+    yield from _judged_by_nobody(settings)
+    yield from _batch_of_nobody(settings)
+    yield from _same_entrant(settings)
+    yield from _unknown_entrants(settings)
+    yield from _impossible_design(settings)
+    yield from _equal_samples(settings)
+    yield from _unknown_to_anthropic(settings)
 
 
 def overlaid(document: Table, environ: Mapping[str, str]) -> Table:
@@ -150,7 +162,8 @@ def _causes(errors: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
     return [error for error in errors if error["loc"] not in faulty]
 
 
-def _fault(source: _Source, error: ErrorDetails) -> str:
+def _rejected(source: _Source, error: ErrorDetails) -> str:
+    """Say what pydantic rejects."""
     location = _location_in_file(error)
     owner, name = owner_and_name(source.document, location)
     return f"{source.place(location)}: {owner}{_why(error, location, name)}"
@@ -223,33 +236,25 @@ def _fields_at(table: Sequence[int | str]) -> Sequence[str]:
 
 
 _OF_JURORS: Final = ("id", "model")
-
-
 _OF_MODELS: Final = ("model", "base_url", "api_key_env")
 
 
-def _judged_by_nobody(source: _Source, settings: Settings) -> Iterator[str]:
+def _judged_by_nobody(settings: Settings) -> Iterator[_Fault]:
     """Yield what names a model that the offline judge, which stands where nothing does, ignores."""
     sections: list[tuple[Location, JudgeSection]] = [(("judge",), settings.judge)]
     sections += [(("jury", n), juror) for n, juror in enumerate(settings.jury)]
     for table, section in sections:
-        for key in () if "provider" in section.model_fields_set else _OF_MODELS:
-            if key in section.model_fields_set:
-                location = (*table, key)
-                owner, name = owner_and_name(source.document, location)
-                fault = f"{source.place(location)}: {owner}{name!r} needs a 'provider'"
-                yield f"{fault}, or a model with its maker: {_unknown_maker(section.model)}"
-                break
+        said = [key for key in _OF_MODELS if key in section.model_fields_set]
+        if said and "provider" not in section.model_fields_set:
+            maker = _unknown_maker(section.model)
+            yield (*table, said[0]), f"needs a 'provider', or a model with its maker: {maker}"
 
 
-def _batch_of_nobody(source: _Source, settings: Settings) -> Iterator[str]:
+def _batch_of_nobody(settings: Settings) -> Iterator[_Fault]:
     """Yield that no entrant can be asked in batches, if that is set."""
     if settings.generation.batch and not settings.batched:
-        place = source.place(("generation", "batch"))
-        yield (
-            f"{place}: 'generation.batch' needs an entrant at Anthropic, as"
-            ' model = "anthropic/claude-opus-5-5"; leave it out'
-        )
+        example = 'model = "anthropic/claude-opus-5-5"'
+        yield ("generation", "batch"), f"needs an entrant at Anthropic, as {example}; leave it out"
 
 
 def _unknown_maker(model: str) -> str:
@@ -260,28 +265,23 @@ def _unknown_maker(model: str) -> str:
     return f"as openai/gpt-5.6-luna{meant} (known: {_KNOWN})"
 
 
-def _misplaced(source: _Source, settings: Settings) -> Iterator[str]:
+def _misplaced(settings: Settings) -> Iterator[_Fault]:
     """Yield what a juror lacks, and what is said of one judge that holds for another or for all."""
     if settings.judge.id is not None:
-        place = source.place(("judge", "id"))
-        yield f"{place}: 'judge.id' is for [[jury]]: [judge] has the name of its model"
+        yield ("judge", "id"), "is for [[jury]]: [judge] has the name of its model"
     if settings.judge.share is not None:
-        place = source.place(("judge", "share"))
-        yield f"{place}: 'judge.share' is for [[jury]]: [judge] is asked on all prompts"
+        yield ("judge", "share"), "is for [[jury]]: [judge] is asked on all prompts"
     for n, juror in enumerate(settings.jury):
-        owner, _ = owner_and_name(source.document, ("jury", n, "id"))
-        place = source.place(("jury", n))
         for key in _OF_JURORS:
             if key not in juror.model_fields_set:
-                yield f"{place}: {owner}{key!r} is missing"
+                yield ("jury", n, key), "is missing"
         for key in OF_ALL_JUDGES:
             if key in juror.model_fields_set:
-                place = source.place(("jury", n, key))
-                yield f"{place}: {owner}{key!r} is a key of [judge] only"
+                yield ("jury", n, key), "is a key of [judge] only"
 
 
-def _duplicates(source: _Source, settings: Settings) -> Iterator[str]:
-    """Yield ids and dimensions that are there twice."""
+def _duplicates(settings: Settings) -> Iterator[_Fault]:
+    """Yield ids and dimensions that are there twice, each with the whole message."""
     labels = {
         ("entrants", "id"): [entrant.id for entrant in settings.entrants],
         ("rubrics", "dimension"): [rubric.dimension for rubric in settings.rubrics],
@@ -289,18 +289,16 @@ def _duplicates(source: _Source, settings: Settings) -> Iterator[str]:
         ("evaluations", "id"): [evaluation.id for evaluation in settings.evaluations],
     }
     for (section, key), names in labels.items():
-        first_at: dict[str, int] = {}
         for n, name in enumerate(names):
-            if first_at.setdefault(name, n) != n:
-                place = source.place((section, n, key))
-                yield f"{place}: [[{section}]] {key} {name!r} is there twice"
+            if name in names[:n]:
+                yield (section, n, key), f"[[{section}]] {key} {name!r} is there twice"
 
 
 _NO_DETERMINANTS: Final = {"id", "base_url", "api_key_env", "concurrency"}
 """Settings of an entrant behind a server that change none of its responses."""
 
 
-def _same_entrant(source: _Source, settings: Settings) -> Iterator[str]:
+def _same_entrant(settings: Settings) -> Iterator[_Fault]:
     """Yield entrants that differ from an earlier one only in `base_url`, and would not be asked."""
     endpoints: dict[bytes, EndpointSection] = {}
     for n, entrant in enumerate(settings.entrants):
@@ -310,42 +308,35 @@ def _same_entrant(source: _Source, settings: Settings) -> Iterator[str]:
             determinants = canonical_json({**whole, "max_new_tokens": limit})
             first = endpoints.setdefault(determinants, entrant)
             if first.base_url != entrant.base_url:
-                place, name = source.place(("entrants", n, "base_url")), entrant.id
-                yield (
-                    f"{place}: [[entrants]] {name!r}: 'base_url' is {entrant.base_url!r}: entrants"
-                    f" {first.id!r} and {name!r} differ only in base_url, so they count as one"
-                    " entrant; give them different revisions"
-                )
+                alike = f"entrants {first.id!r} and {entrant.id!r} differ only in base_url"
+                remedy = "so they count as one entrant; give them different revisions"
+                yield ("entrants", n, "base_url"), f"is {entrant.base_url!r}: {alike}, {remedy}"
 
 
-def _unknown_entrants(source: _Source, settings: Settings) -> Iterator[str]:
+def _unknown_entrants(settings: Settings) -> Iterator[_Fault]:
     """Yield a fault if the anchor or the baseline is not an entrant."""
     names = {
         ("bradley_terry", "anchor"): settings.bradley_terry.anchor,
         ("judging", "baseline"): settings.judging.baseline,
     }
     known = [entrant.id for entrant in settings.entrants]
-    for (section, key), name in names.items():
+    for location, name in names.items():
         if name is not None and name not in known:
-            place, there = source.place((section, key)), ", ".join(known)
-            yield f"{place}: '{section}.{key}' is {name!r}: not an entrant; known: {there}"
+            yield location, f"is {name!r}: not an entrant; known: {', '.join(known)}"
 
 
-def _impossible_design(source: _Source, settings: Settings) -> Iterator[str]:
+def _impossible_design(settings: Settings) -> Iterator[_Fault]:
     """Yield a fault if a sparse design is not the only one, or has more pairs than there are."""
     sparse, n = settings.judging.sparse, len(settings.entrants)
-    place, n_pairs = source.place(("judging", "sparse")), n * (n - 1) // 2
+    location, n_pairs = ("judging", "sparse"), n * (n - 1) // 2
     if sparse is not None and settings.judging.baseline is not None:
-        yield f"{place}: 'judging.sparse' and 'judging.baseline' are both set; leave one out"
+        yield location, "and 'judging.baseline' are both set; leave one out"
     elif sparse is not None and sparse > n_pairs:
-        all_pairs = counted(n_pairs, "pair")
-        yield (
-            f"{place}: 'judging.sparse' is {sparse}: {n} entrants have {all_pairs}; leave it out to"
-            " compare all of them"
-        )
+        there_are = f"{n} entrants have {counted(n_pairs, 'pair')}"
+        yield location, f"is {sparse}: {there_are}; leave it out to compare all of them"
 
 
-def _equal_samples(source: _Source, settings: Settings) -> Iterator[str]:
+def _equal_samples(settings: Settings) -> Iterator[_Fault]:
     """Yield a fault if some entrants would give the same text in each sample."""
     n_samples = settings.generation.samples
     greedy = [
@@ -354,11 +345,11 @@ def _equal_samples(source: _Source, settings: Settings) -> Iterator[str]:
         if isinstance(entrant, GeneratingSection) and entrant.temperature is None
     ]
     if n_samples > 1 and greedy:
-        yield (
-            f"{source.place(('generation', 'samples'))}: 'generation.samples' is {n_samples}, but"
-            " greedy decoding gives the same text each time: set `temperature` in [[entrants]] of"
-            f" {joined_names(greedy)}, or leave samples out"
+        why = "greedy decoding gives the same text each time"
+        remedy = (
+            f"set `temperature` in [[entrants]] of {joined_names(greedy)}, or leave samples out"
         )
+        yield ("generation", "samples"), f"is {n_samples}, but {why}: {remedy}"
 
 
 _TAKEN_BY_ANTHROPIC: Final[Mapping[str, object]] = {
@@ -373,18 +364,14 @@ _TAKEN_BY_ANTHROPIC: Final[Mapping[str, object]] = {
 """Of the keys that entrants have, the one value with which Anthropic's models can be asked."""
 
 
-def _unknown_to_anthropic(source: _Source, settings: Settings) -> Iterator[str]:
+def _unknown_to_anthropic(settings: Settings) -> Iterator[_Fault]:
     """Yield what an entrant is asked with that Anthropic's API does not know."""
     for n, entrant in enumerate(settings.entrants):
         if not isinstance(entrant, EndpointSection) or not entrant.is_anthropic:
             continue
         for key, taken in _TAKEN_BY_ANTHROPIC.items():
-            if (value := getattr(entrant, key)) not in (
-                type(entrant).model_fields[key].default,
-                taken,
-            ):
+            found, default = getattr(entrant, key), EndpointSection.model_fields[key].default
+            if found not in (default, taken):
                 instead = f"set it to {taken:g}, or leave" if isinstance(taken, float) else "leave"
-                yield (
-                    f"{source.place(('entrants', n, key))}: [[entrants]] {entrant.id!r}: {key!r} is"
-                    f" {value!r}, and Anthropic's API has no {key}: {instead} it out"
-                )
+                why = f"is {found!r}, and Anthropic's API has no {key}: {instead} it out"
+                yield ("entrants", n, key), why

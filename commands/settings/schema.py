@@ -1,5 +1,6 @@
 """The sections of tournament.toml, each key with its default, limits and description."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias
@@ -348,3 +349,20 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("evaluations", "chunk_size"): "leave it out: 200 samples are asked at a time",
 }
 """Keys that earlier versions had, by section, and what to do instead."""
+
+
+SCHEMA_FILE: Final = "tournament.schema.json"
+"""The JSON Schema by which editors complete the keys of settings and mark misspelt ones."""
+SCHEMA_LINE: Final = f"#:schema ./{SCHEMA_FILE}\n"
+"""The first line of settings, by which Taplo and what is built on it find the schema."""
+
+
+def schema_of_settings() -> str:
+    """Return the schema as JSON.
+
+    It is more lenient than what reads the file: of what one key demands of another it says nothing.
+    """
+    schema = Settings.model_json_schema()
+    schema["$defs"]["EndpointSection"]["required"].remove("base_url")  # a maker's name has it
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return json.dumps({**dialect, **schema}, indent=1, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""The tutorial's tournament, laid out as its page says, with a server that is faked."""
+"""Tournaments laid out as pages say: the tutorial's, with a faked server, and a judged one."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,10 @@ from typing import Final
 
 from tests.docs import pages
 from tests.providers.openai import FakeOpenAI, Json, Said
+from tests.support.command_line.launching import lay_out_small
 
 PAGE: Final = pages.DOCS / "tutorial.md"
+EVALUATIONS: Final = pages.DOCS / "evaluations.md"
 ADDRESS: Final = "http://localhost:8000/v1"
 _KNOWN_TO_THE_SMALL: Final = 2  # of the prompts, the first
 
@@ -22,6 +24,22 @@ def files() -> dict[str, str]:
     """Return the page's files, by name."""
     marked = ((block.mark.partition(": "), block.text) for block in pages.blocks(PAGE))
     return {name: text for (kind, _, name), text in marked if kind == "file"}
+
+
+def blocks(language: str) -> list[str]:
+    """Return the blocks of code in a language of the page on evaluations."""
+    return [each.text for each in pages.blocks(EVALUATIONS) if each.language == language]
+
+
+def lay_out_judged(folder: Path) -> Path:
+    """Lay out a small demo with the evaluation that a judge scores, as its page has it."""
+    lay_out_small(folder)
+    for block in pages.blocks(EVALUATIONS):
+        kind, _, name = block.mark.partition(": ")
+        if kind == "file":
+            with (folder / name).open("a", encoding="utf-8") as file:
+                file.write(f"\n{block.text}" if name.endswith(".toml") else block.text)
+    return folder
 
 
 def server() -> FakeOpenAI:

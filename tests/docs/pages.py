@@ -94,3 +94,9 @@ def masked(text: str) -> list[str]:
     lines = (re.sub(r"\b0-0\b", "0", line) for line in lines)
     lines = (re.sub(r"(recall|vignette)_0(, (\w+_)?0)*", "PROMPTS", line) for line in lines)
     return [" ".join(line.split()) for line in lines if line.strip()]
+
+
+def require_as_shown(session: Block, folder: Path) -> None:
+    """Run the commands of a session in a folder, and compare what they print with the page."""
+    for step in steps(session.text):
+        assert masked(shown(folder, step.command)) == masked(step.output), step.line

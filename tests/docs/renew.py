@@ -12,7 +12,6 @@ from typing import Final
 from tests.docs import own
 from tests.docs.command_line import command_line_page
 from tests.docs.configuration import configuration_page
-from tests.docs.evaluations import lay_out_judged
 from tests.docs.llms import llms_page
 from tests.docs.pages import DOCS, PAGES, Step, blocks, masked, shown, steps
 from tests.docs.sql import sql_page
@@ -37,7 +36,7 @@ def main() -> None:
             own.lay_out(Path(folder), fake.url)
             renew_sessions("own", Path(folder))
         with TemporaryDirectory() as folder:
-            renew_sessions("judged", lay_out_judged(Path(folder) / "judged"))
+            renew_sessions("judged", own.lay_out_judged(Path(folder) / "judged"))
 
 
 def renew_sessions(mark: str, folder: Path) -> None:

@@ -11,8 +11,8 @@ from msgspec.structs import astuple
 from commands.evaluating.registry import SHIPPED
 from commands.ports import GenerationTask
 from commands.settings.sections import EvaluationSection
-from tests.docs import pages
-from tests.docs.evaluations import PAGE, blocks, lay_out_judged
+from tests.docs import own, pages
+from tests.docs.own import blocks
 from tests.support.builders.evaluating import answering, make, write_lines
 
 HYDRA = re.compile(r'loader = "hydra".*?temperature = 0\.98\n(?:beta.*?\n)?', re.DOTALL)
@@ -71,14 +71,14 @@ def test_data_sets_of_the_page_need_six_lines_and_no_python(tmp_path: Path) -> N
 def test_the_page_lists_every_shipped_evaluation() -> None:
     """What is not listed is not found."""
     EvaluationSection.model_validate(tomllib.loads(blocks("toml")[0])["evaluations"][0])
-    listed = set(re.findall(r"`([a-z]+(?:-[a-z]+)?)`", PAGE.read_text(encoding="utf-8")))
+    listed = set(re.findall(r"`([a-z]+(?:-[a-z]+)?)`", own.EVALUATIONS.read_text(encoding="utf-8")))
 
     assert listed >= SHIPPED.keys()
 
 
 def test_the_judged_evaluation_of_the_page_is_what_happens(tmp_path: Path) -> None:
     """Its rubric and table are files that a newcomer copies; here weights have no heads."""
-    folder = lay_out_judged(tmp_path / "judged")
+    folder = own.lay_out_judged(tmp_path / "judged")
     settings, numbers = folder / "tournament.toml", count(5)
     settings.write_text(
         HYDRA.sub(
@@ -87,6 +87,5 @@ def test_the_judged_evaluation_of_the_page_is_what_happens(tmp_path: Path) -> No
         )
     )
 
-    (session,) = (each for each in pages.blocks(PAGE) if each.mark == "judged")
-    for step in pages.steps(session.text):
-        assert pages.masked(pages.shown(folder, step.command)) == pages.masked(step.output)
+    (session,) = (each for each in pages.blocks(own.EVALUATIONS) if each.mark == "judged")
+    pages.require_as_shown(session, folder)

@@ -15,7 +15,6 @@ from commands.cli.app import command_line
 from commands.settings.schema import Settings
 from commands.spending.price_table import price_table
 from ledger.events.registry import EVENTS
-from tests.docs.command_line import leaves
 from tests.docs.pages import DOCS, PAGES, README, ROOT, Block, blocks, named_commands
 from tests.docs.renew import COMMITTED, ON_THE_SITE
 
@@ -32,18 +31,13 @@ def test_a_generated_page_is_as_it_would_be_generated_now(page: Path) -> None:
     assert page.read_text(encoding="utf-8") == COMMITTED[page]()
 
 
-def test_the_readme_can_be_read_in_five_minutes() -> None:
-    """What does not fit has a page of its own."""
+def test_the_readme_names_every_command_and_can_be_read_in_five_minutes() -> None:
+    """A command that it does not name is not found by a newcomer."""
     text = README.read_text(encoding="utf-8")
+    (table,) = re.findall(r"## Commands\n(.*?)\n\n`", text, re.DOTALL)
 
     assert len(text.splitlines()) <= 150
     assert len(text.split()) <= 1000
-
-
-def test_the_readme_names_every_command() -> None:
-    """A command that the README does not name is not found by a newcomer."""
-    (table,) = re.findall(r"## Commands\n(.*?)\n\n`", README.read_text(encoding="utf-8"), re.DOTALL)
-
     named = {word for code in re.findall(r"`([^`]+)`", table) for word in code.split()}
 
     program = whole()
@@ -52,11 +46,15 @@ def test_the_readme_names_every_command() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_names_only_commands_and_options_that_exist(page: Path) -> None:
-    """What was renamed is looked for in vain."""
-    wrong = [line for line in named_commands(page) if line.startswith("tourney") and strange(line)]
+def test_a_page_names_only_what_exists(page: Path) -> None:
+    """Commands, options, links and files: what was renamed or moved is looked for in vain."""
+    text = page.read_text(encoding="utf-8")
 
-    assert not wrong
+    links = [link for link in _LINK.findall(text) if ":" not in link]
+    lines = [line for line in named_commands(page) if line.startswith("tourney")]
+    assert not [line for line in lines if strange(line)]
+    assert not [link for link in links if not (page.parent / link).is_file()]
+    assert not [path for path in _PATH.findall(text) if not (ROOT / path).exists()]
 
 
 def test_what_shows_a_cost_is_named_whole() -> None:
@@ -71,22 +69,6 @@ def test_what_shows_a_cost_is_named_whole() -> None:
     ]
 
     assert not wrong
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_links_to_files_that_exist(page: Path) -> None:
-    """A newcomer follows links first."""
-    links = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if ":" not in link]
-
-    assert not [link for link in links if not (page.parent / link).is_file()]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_names_only_files_and_folders_that_exist(page: Path) -> None:
-    """A file that has moved is looked for in vain."""
-    paths = _PATH.findall(page.read_text(encoding="utf-8"))
-
-    assert not [path for path in paths if not (ROOT / path).exists()]
 
 
 @pytest.mark.parametrize("block", TABLES, ids=lambda block: block.text.partition("\n")[0])
@@ -163,11 +145,3 @@ def test_strange_words_are_noticed() -> None:
     assert strange("tourney project elo --k=32 --json") == []
     assert strange("tourney project elos") == ["elos"]
     assert strange("tourney project elo --kk 32") == ["--kk"]
-
-
-def test_leaves_are_the_commands_that_do_something() -> None:
-    """A group does nothing of its own."""
-    names = [leaf.name for leaf in leaves()]
-
-    assert {"tourney run", "tourney project elo", "tourney batch wait"} <= set(names)
-    assert "tourney project" not in names

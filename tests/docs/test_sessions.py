@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.docs import checked, own
-from tests.docs.pages import DOCS, PAGES, ROOT, Block, blocks, masked, shown, steps
+from tests.docs.pages import DOCS, PAGES, ROOT, Block, blocks, require_as_shown
 from tests.support.command_line.launching import launch
 
 N_PROMPTS = 30  # of the demo's bank: enough for intervals
@@ -51,8 +51,7 @@ def test_a_session_is_run_unless_its_page_says_why_not() -> None:
 )
 def test_a_session_in_the_demo_is_what_happens(session: Block, demo: Path) -> None:
     """An example that has drifted from the program misleads everybody who starts."""
-    for step in steps(session.text):
-        assert masked(shown(demo, step.command)) == masked(step.output), step.line
+    require_as_shown(session, demo)
 
 
 def test_the_report_of_the_demo_can_be_mailed(demo: Path) -> None:
@@ -83,16 +82,14 @@ def test_python_in_the_demo_runs(
 def test_the_tutorial_is_what_happens(tutorial: Path) -> None:
     """Whoever follows it to the letter has a tournament, and sees what it shows."""
     for session in (block for block in SESSIONS if block.mark == "own"):
-        for step in steps(session.text):
-            assert masked(shown(tutorial, step.command)) == masked(step.output), step.line
+        require_as_shown(session, tutorial)
 
 
 def test_a_judge_is_checked_as_the_page_shows(tmp_path: Path) -> None:
     """Whether to trust the judge is asked first, so its page must not have drifted."""
     checked.lay_out(tmp_path)
     for session in (block for block in SESSIONS if block.mark == "checked"):
-        for step in steps(session.text):
-            assert masked(shown(tmp_path, step.command)) == masked(step.output), step.line
+        require_as_shown(session, tmp_path)
 
 
 def test_the_notebook_runs_in_the_demo(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from commands.cli.shared import completion
-from commands.cli.shared.reading import read_verdicts
-from commands.cli.shared.selection import JUDGED, WRITTEN, Selection, selecting
-from commands.cli.shared.views import with_source
+from commands.cli.shared.reading import read_verdicts, with_source
+from commands.cli.shared.selection import JUDGED, WRITTEN, Selected, selecting
 from commands.cli.tables.table import Table, table_of
 from commands.reading.judged_tournament import battle_named
 from commands.report.text import Piece, word_difference
@@ -32,7 +31,7 @@ from projections.results.outcomes import BattleRow
 
 @selecting(*JUDGED, *WRITTEN)
 def battle(
-    ctx: typer.Context,
+    ctx: Selected,
     prompt: Annotated[
         str,
         typer.Argument(
@@ -57,12 +56,11 @@ def battle(
 
     Example: tourney battle recall_001 base_olmo full_poe
     """
-    selection: Selection = ctx.obj
-    source = read_verdicts(selection)
+    source = read_verdicts(ctx.selection)
     chosen = battle_named(source.state, prompt, entrants or ())
     details = battle_details(source.state, chosen, source.judge)
     table = with_source(battle_table(details), source)
-    selection.writer.write_lines_or(table, partial(battle_screen, details))
+    ctx.selection.writer.write_lines_or(table, partial(battle_screen, details))
 
 
 _PART: Final = re.compile(r"\S+|\s+")

@@ -13,6 +13,7 @@ import typer
 
 from commands.cli.project.bt_ratings import (
     Prefs,
+    SoftScoring,
     by_dimension,
     controlled,
     corrected,
@@ -27,9 +28,14 @@ from commands.cli.project.bt_ratings import (
     with_imported,
 )
 from commands.cli.shared import options
-from commands.cli.shared.reading import chosen_set, pinned, read_verdicts
-from commands.cli.shared.selection import BATTLES, WRITTEN, Selection, selecting
-from commands.cli.shared.views import show, with_source
+from commands.cli.shared.reading import (
+    chosen_set,
+    pinned,
+    read_verdicts,
+    show_table,
+    with_source,
+)
+from commands.cli.shared.selection import BATTLES, WRITTEN, Selected, Selection, selecting
 from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -62,7 +68,6 @@ class _RatingOptions(NamedTuple):
     prefs: Prefs | None
     temperature: float | None
     made_at: float | None
-    pairs: bool | None  # the table of their differences
 
     def require_consistent(self, name: str | None) -> None:
         """Refuse options of several tables, and options for imported battles without any."""
@@ -75,10 +80,16 @@ class _RatingOptions(NamedTuple):
             if value is not None and self.with_set is None and name is None:
                 raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])
 
+    def how(self, recorded: Mapping[str, object]) -> tuple[BradleyTerryParameters, SoftScoring]:
+        """Return the recorded parameters, overridden, and how battles are scored."""
+        parameters = parameters_of(recorded, self.ties, self.anchor)
+        scoring = scoring_of(self.prefs, self.temperature, self.made_at, parameters.ties)
+        return parameters, scoring
+
 
 @selecting(*BATTLES, *WRITTEN)
 def bt(
-    ctx: typer.Context,
+    ctx: Selected,
     ties: options.Ties = None,
     anchor: options.Anchor = None,
     overall_by: Annotated[
@@ -112,7 +123,6 @@ def bt(
         str | None,
         options.of_set(
             "Show which --temperature fits the human votes of this imported set best.",
-            "--fit-temperature",
             metavar="NAME",
         ),
     ] = None,
@@ -136,39 +146,36 @@ def bt(
 
     Example: tourney project bt --ties davidson
     """
-    selection: Selection = ctx.obj
     chosen = _RatingOptions(
-        ties, anchor, overall_by, control, with_set, truth, prefs, temperature, made_at, pairs
+        ties, anchor, overall_by, control, with_set, truth, prefs, temperature, made_at
     )
-    chosen.require_consistent(selection.name)
-    if fit_temperature is not None:
-        others = (*chosen._replace(made_at=None, pairs=None), diff)
-        is_ruled = selection.rule not in {RECORDED, BY_SCORES}
-        if pairs or is_ruled or any(value is not None for value in others):
-            fault = "--fit-temperature rates nobody: leave out all other options, but for --made-at"
-            raise ConfigurationError([f"{fault} and those that choose what is read"])
-        show(ctx, partial(_fitted_temperature, against=fit_temperature, made_at=made_at))
+    chosen.require_consistent(ctx.selection.name)
+    if fit_temperature is None:
+        show_table(ctx, partial(_ratings, chosen=chosen, pairs=pairs), diff)
         return
-    show(ctx, partial(_ratings, chosen=chosen), diff)
+    others = (*chosen._replace(made_at=None), diff, pairs or None)
+    is_ruled = ctx.selection.rule not in {RECORDED, BY_SCORES}
+    if is_ruled or any(value is not None for value in others):
+        fault = "--fit-temperature rates nobody: leave out all other options, but for --made-at"
+        raise ConfigurationError([f"{fault} and those that choose what is read"])
+    show_table(ctx, partial(_fitted_temperature, against=fit_temperature, made_at=made_at))
 
 
-def _ratings(selection: Selection, chosen: _RatingOptions) -> Table:
+def _ratings(selection: Selection, chosen: _RatingOptions, *, pairs: bool) -> Table:
     """Return the chosen ratings, of a tournament or of an imported set."""
     if selection.is_of_set:
-        return _ratings_of_set(selection, chosen).table(pairs=bool(chosen.pairs))
+        return _ratings_of_set(selection, chosen).table(pairs=pairs)
     if chosen.temperature is not None:
         _require_scores(selection, is_plain=chosen.overall is None and chosen.control is None)
     selection = pinned(selection)
     source = read_verdicts(selection)
     rated = _ratings_of_tournament(source, selection, chosen)
-    return with_source(rated.table(pairs=bool(chosen.pairs)), source)
+    return with_source(rated.table(pairs=pairs), source)
 
 
 def _ratings_of_set(selection: Selection, chosen: _RatingOptions) -> RatedBoards:
     selection.require_no_tournament()
-    parameters = parameters_of({}, chosen.ties, chosen.anchor)
-    scoring = scoring_of(chosen.prefs, chosen.temperature, chosen.made_at, parameters.ties)
-    imported = chosen_set(selection)
+    (parameters, scoring), imported = chosen.how({}), chosen_set(selection)
     if chosen.truth is None:
         return of_imported(imported, parameters, scoring)
     return corrected_set(imported, selection, chosen.truth, parameters, scoring)
@@ -177,8 +184,7 @@ def _ratings_of_set(selection: Selection, chosen: _RatingOptions) -> RatedBoards
 def _ratings_of_tournament(
     source: JudgedTournament, selection: Selection, chosen: _RatingOptions
 ) -> RatedBoards:
-    parameters = parameters_of(source.settings("bradley_terry"), chosen.ties, chosen.anchor)
-    scoring = scoring_of(chosen.prefs, chosen.temperature, chosen.made_at, parameters.ties)
+    parameters, scoring = chosen.how(source.settings("bradley_terry"))
     if chosen.overall is not None:
         return overall(source, weights_of(chosen.overall, source.settlements), parameters)
     if chosen.control is not None:

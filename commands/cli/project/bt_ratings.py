@@ -8,25 +8,25 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from commands.cli.project.reliability import temperature_table
 from commands.cli.shared.reading import (
     by_people,
     chosen_set,
     human_set,
+    notes_of,
     read_set,
     read_verdicts,
     votes_on_record,
+    with_source,
 )
 from commands.cli.shared.selection import Selection
-from commands.cli.shared.views import notes_of, with_source
 from commands.cli.tables import bradley_terry as said
 from commands.cli.tables.bradley_terry import Corrected, RatedBoards
-from commands.cli.tables.reliability import temperature_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.parameters import require_anchor
-from ledger.events.imports import BattlesImported
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json
@@ -131,9 +131,8 @@ def _battles(
 
 def _facts_of(source: JudgedTournament) -> dict[str, Json]:
     """Return the judge, and how many pairs have which outcome, for JSON."""
-    accounts: dict[str, Json] = {
-        name: account_of(group).fields() for name, group in source.settlements.items()
-    }
+    groups = source.settlements.items()
+    accounts: dict[str, Json] = {name: account_of(group).fields() for name, group in groups}
     return {"judge": source.judge_id, "accounts": accounts}
 
 
@@ -188,7 +187,11 @@ def corrected(
     """Rate the entrants on each dimension by the judge, corrected by people's votes."""
     require_anchor(parameters, source.roster)
     votes = votes_on_record(source, human_set(selection, truth, "--truth"), "--truth")
-    _require_random(truth, chain.from_iterable(votes.on[name] for name in source.settlements))
+    given = chain.from_iterable(votes.on[name] for name in source.settlements)
+    if any(vote.drawn and vote.drawn.design != "random" for vote in given):
+        what = f"--truth {truth!r} has votes on pairs that were chosen because judges disagree"
+        remedy = "draw at random: `tourney annotate` without --disagreement"
+        raise ConfigurationError([f"{what}, which do not represent the other pairs; {remedy}"])
     found: dict[str, Corrected] = {}
     for name, group in source.settlements.items():
         voted = votes.battles(name)
@@ -256,14 +259,6 @@ def _sampling_of(
     asked = (pair for pair in group if pair.match is None or not pair.match.is_identical)
     voted = with_votes(judged_battles(asked), votes)
     return sampling_of(voted if voted.n_votes else found.battles)
-
-
-def _require_random(name: str, votes: Iterable[BattlesImported]) -> None:
-    """Require that no pair that people voted on was drawn by disagreement."""
-    if any(vote.drawn and vote.drawn.design != "random" for vote in votes):
-        what = f"--truth {name!r} has votes on pairs that were chosen because judges disagree"
-        remedy = "draw at random: `tourney annotate` without --disagreement"
-        raise ConfigurationError([f"{what}, which do not represent the other pairs; {remedy}"])
 
 
 def corrected_set(

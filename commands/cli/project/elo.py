@@ -7,9 +7,8 @@ from typing import Annotated, Final
 import typer
 
 from commands.cli.shared import options
-from commands.cli.shared.reading import read_outcomes
-from commands.cli.shared.selection import BATTLES, WRITTEN, selecting
-from commands.cli.shared.views import show, view_of
+from commands.cli.shared.reading import read_outcomes, show
+from commands.cli.shared.selection import BATTLES, WRITTEN, Selected, selecting
 from commands.cli.tables.table import MoreColumn, Table, judged_by, table_of
 from commands.errors import MOST_NAMES, ConfigurationError, counted, joined_names
 from commands.importing.imported_set import SelectedSet
@@ -27,7 +26,7 @@ from projections.tournament.compared import Account
 
 @selecting(*BATTLES, *WRITTEN)
 def elo(
-    ctx: typer.Context,
+    ctx: Selected,
     k: Annotated[float | None, typer.Option(help="The largest rating change per match.")] = None,
     k_sweep: Annotated[
         str, typer.Option(help="Also rate with these values of K, such as 1,4,8,32.")
@@ -44,7 +43,7 @@ def elo(
     Example: tourney project elo --k 16
     """
     chosen = {"k": k, "k_sweep": numbers_of(k_sweep), "ties": ties}
-    show(ctx, view_of(read_outcomes, partial(_elo, chosen=chosen)), diff)
+    show(ctx, read_outcomes, partial(_elo, chosen=chosen), diff)
 
 
 def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -> Table:

@@ -1,6 +1,6 @@
 """`tourney project metrics`: results of evaluations, and the samples that they rest on."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from itertools import groupby
 from operator import attrgetter
@@ -11,8 +11,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import head_at, stream_of
-from commands.cli.shared.selection import OF_TOURNAMENT, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import OF_TOURNAMENT, WRITTEN, Selected, Selection, selecting
 from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted
 from commands.reading.results import curve_rows, rows_of_metrics, sample_rows
@@ -20,7 +19,7 @@ from ledger.chain import Head
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.identity import Json, StreamId
 from ledger.store import Ledger
-from projections.evaluations.curve import TrainingPoint, breaks, training_points
+from projections.evaluations.curve import breaks, training_points
 from projections.evaluations.metrics import (
     Metric,
     RunComparison,
@@ -78,19 +77,21 @@ def _label(run: EvaluationRun, option: str) -> str:
     return run.plan.evaluation if option == "--evaluation" else run.plan.entrant.label
 
 
-def read_evaluations(selection: Selection) -> EvaluationReading:
-    """Read a tournament's evaluations; no other event is read."""
+def read_evaluations(
+    selection: Selection, evaluations: Sequence[str] | None, entrants: Sequence[str] | None
+) -> EvaluationReading:
+    """Read a tournament's evaluations, or those that are named; no other event is read."""
     with Ledger.read_only(selection.path) as opened:
-        stream = stream_of(opened, selection.tournament, selection.config)
-        head = head_at(opened, selection.as_of)
+        stream, head = selection.stream_in(opened), selection.head_in(opened)
         events = opened.read(until=head.position, types=EVALUATION_EVENTS)
         known = fold(evaluations_of(stream), events)
-        return EvaluationReading(stream, head, known.runs, known)
+    found = EvaluationReading(stream, head, known.runs, known)
+    return found.only("--evaluation", evaluations).only("--entrant", entrants)
 
 
 @selecting(*OF_TOURNAMENT, *WRITTEN)
 def metrics(
-    ctx: typer.Context,
+    ctx: Selected,
     evaluations: options.Evaluations = None,
     entrants: options.Entrants = None,
     rescore: Annotated[
@@ -122,7 +123,7 @@ def metrics(
 
     Example: tourney project metrics --compare base tuned
     """
-    selection: Selection = ctx.obj
+    selection = ctx.selection
     if entrants and compare is not None:
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
     given = {"--curve": curve, "--rescore": rescore, "--compare": compare is not None}
@@ -134,27 +135,24 @@ def metrics(
     if not samples and (wrong or limit is not None):
         option = "--wrong" if wrong else "--limit"
         raise ConfigurationError([f"{option} is of samples: add --samples"])
-    source = read_evaluations(selection)
-    source = source.only("--evaluation", evaluations).only("--entrant", entrants)
+    source = read_evaluations(selection, evaluations, entrants)
     if samples:
         table = _samples(selection.path, source, is_wrong=wrong, limit=limit)
-        selection.writer.write(table)
-        return
-    if curve:
-        labels = {labels_of(run.plan) for run in source.runs}
-        points = [point for point in training_points(source.known) if point.labels in labels]
-        selection.writer.write(curve_table(points, source.facts))
-        return
-    if rescore:
-        # Imported here: it loads settings and evaluations, which no other reading command needs.
-        rescoring = import_module("commands.evaluating.rescore")
-        readers = import_module("commands.backends.wiring").READERS
-        source = source._replace(runs=rescoring.rescore(source.runs, selection.config, readers))
-    if compare is None:
-        table = metrics_table(map(metrics_of, source.runs), source.facts, source.known)
+    elif curve:
+        table = _curve(source)
+    elif compare is not None:
+        table = _compared_table(_today(source, selection.config) if rescore else source, compare)
     else:
-        table = _differences_table(compare, _compared(source, compare), source.facts)
+        table = metrics_table(_today(source, selection.config) if rescore else source)
     selection.writer.write(table)
+
+
+def _today(source: EvaluationReading, config: Path) -> EvaluationReading:
+    """Return runs as the code of today scores them."""
+    # Imported here: it loads settings and evaluations, which no other reading command needs.
+    rescoring = import_module("commands.evaluating.rescore")
+    readers = import_module("commands.backends.wiring").READERS
+    return source._replace(runs=rescoring.rescore(source.runs, config, readers))
 
 
 def _compared(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:
@@ -187,18 +185,16 @@ _COMPARABLE: Final = (
 )
 
 
-def metrics_table(
-    runs: Iterable[RunMetrics], facts: Mapping[str, Json], known: Evaluations
-) -> Table:
+def metrics_table(source: EvaluationReading) -> Table:
     """Return a row for each metric, with its standard error, interval and unscorable samples."""
-    runs = tuple(runs)
+    runs = [*map(metrics_of, source.runs)]
     return table_of(
         MetricRow,
         (row for measured in runs for row in rows_of_metrics(measured)),
         "tourney/metrics@1",
         "Metrics",
-        notes=_notes(runs, known),
-        facts=facts,
+        notes=_notes(runs, source.known),
+        facts=source.facts,
     )
 
 
@@ -255,8 +251,10 @@ def _differences(first: EvaluationPlanned, second: EvaluationPlanned) -> str:
     return ", ".join(f"{name} {both}" for name, both in other_settings(first, second).items())
 
 
-def curve_table(points: Sequence[TrainingPoint], facts: Mapping[str, Json]) -> Table:
+def _curve(source: EvaluationReading) -> Table:
     """Return a row for each metric at each step of each training."""
+    labels = {labels_of(run.plan) for run in source.runs}
+    points = [point for point in training_points(source.known) if point.labels in labels]
     rows = tuple(curve_rows(points))
     return table_of(
         CurveRow,
@@ -264,7 +262,7 @@ def curve_table(points: Sequence[TrainingPoint], facts: Mapping[str, Json]) -> T
         "tourney/metric-curve@1",
         "Metrics over training steps",
         notes=(*breaks(points), _CLUSTERED) if rows else (NO_STEPS,),
-        facts=facts,
+        facts=source.facts,
     )
 
 
@@ -305,22 +303,16 @@ def _sample_notes(runs: Sequence[EvaluationRun], items: Items, *, n_left: int) -
             yield f"{name}: {n:,} unscorable; they do not count as wrong"
 
 
-def _differences_table(
-    pair: tuple[str, str], comparisons: Sequence[RunComparison], facts: Mapping[str, Json]
-) -> Table:
+def _compared_table(source: EvaluationReading, pair: tuple[str, str]) -> Table:
     """Return a row for each metric: the second entrant's minus the first's."""
-    first, second = pair
+    (first, second), compared = pair, _compared(source, pair)
     return table_of(
         MetricDifferenceRow,
-        (
-            _difference(comparison, metric)
-            for comparison in comparisons
-            for metric in comparison.metrics
-        ),
+        (_difference(each, metric) for each in compared for metric in each.metrics),
         "tourney/metric-differences@1",
         f"{second} minus {first}",
-        notes=(*(note for comparison in comparisons for note in _of_pair(comparison)), _CLUSTERED),
-        facts={**facts, "first": first, "second": second},
+        notes=(*(note for each in compared for note in _of_pair(each)), _CLUSTERED),
+        facts={**source.facts, "first": first, "second": second},
     )
 
 

@@ -5,11 +5,12 @@ from itertools import chain
 from typing import Annotated, Final
 
 import typer
+from msgspec.structs import asdict
 
+from commands.cli.project.status import best_first
 from commands.cli.shared import completion, options
-from commands.cli.shared.reading import read_outcomes, read_verdicts
-from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, selecting
-from commands.cli.shared.views import notes_of, show, view_of
+from commands.cli.shared.reading import notes_of, read_outcomes, read_verdicts, show
+from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, Selected, selecting
 from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.errors import ConfigurationError, counted
 from commands.judging.unreadable import gold_notes
@@ -52,7 +53,7 @@ from projections.verdicts.policies import MAJORITY
 
 @selecting(*BATTLES, *WRITTEN)
 def matches(
-    ctx: typer.Context,
+    ctx: Selected,
     prompt: Annotated[
         str | None, typer.Option(autocompletion=completion.prompts, help="Only this prompt.")
     ] = None,
@@ -72,13 +73,13 @@ def matches(
     Example: tourney project matches --entrant full_poe --outcome inconsistent
     """
 
-    def table_of(source: OutcomeSource) -> Table:
+    def view(source: OutcomeSource) -> Table:
         every = chain.from_iterable(source.compared.values())
         listed = chosen_matches(every, prompt=prompt, entrants=entrant or (), outcome=outcome)
         facts: dict[str, Json] = {"judge": source.judge_id}
         return matches_table(listed, notes=notes_of(source), facts=facts)
 
-    show(ctx, view_of(read_outcomes, table_of))
+    show(ctx, read_outcomes, view)
 
 
 def chosen_matches(
@@ -104,15 +105,12 @@ def chosen_matches(
 
 
 @selecting(*BATTLES, *WRITTEN)
-def winrates(
-    ctx: typer.Context,
-    diff: options.Diff = None,
-) -> None:
+def winrates(ctx: Selected, diff: options.Diff = None) -> None:
     """Count wins, losses and ties by pair of entrants.
 
     Example: tourney project winrates --format csv
     """
-    show(ctx, view_of(read_outcomes, _winrates), diff)
+    show(ctx, read_outcomes, _winrates, diff)
 
 
 def _winrates(source: OutcomeSource) -> Table:
@@ -126,25 +124,21 @@ def _winrates(source: OutcomeSource) -> Table:
 
 
 @selecting(*JUDGED, *WRITTEN)
-def responses(
-    ctx: typer.Context,
-) -> None:
+def responses(ctx: Selected) -> None:
     """List every response.
 
     Example: tourney project responses --format jsonl
     """
-    show(ctx, view_of(read_verdicts, lambda source: responses_table(source.state)))
+    show(ctx, read_verdicts, lambda source: responses_table(source.state))
 
 
 @selecting(*JUDGED, *WRITTEN)
-def spend(
-    ctx: typer.Context,
-) -> None:
+def spend(ctx: Selected) -> None:
     """Show what was spent, by judge, dimension and day.
 
     Example: tourney project spend --json
     """
-    show(ctx, view_of(read_verdicts, _spent))
+    show(ctx, read_verdicts, _spent)
 
 
 def _spent(source: JudgedTournament) -> Table:
@@ -183,18 +177,11 @@ def _entrant_fields(row: EntrantSpendRow) -> dict[str, Json]:
 
 
 def _notes(total: Bill) -> Iterator[str]:
+    usd, failed_usd = (None, None) if total.n_unpriced else (total.usd, total.failed_usd)
     if total.n_replies:
-        yield from _on_replies(total)
-    if total.n_maybe_billed:
-        yield _maybe_billed(total.n_maybe_billed, total.most_usd)
-
-
-def _on_replies(total: Bill) -> Iterator[str]:
-    is_known = not total.n_unpriced
-    yield f"{_replies(total.n_replies)} for {dollars(total.usd if is_known else None)}"
+        yield f"{_replies(total.n_replies)} for {dollars(usd)}"
     if total.n_failed:
-        failed = dollars(total.failed_usd if is_known else None)
-        yield f"{failed} of it for {_replies(total.n_failed)} without a verdict"
+        yield f"{dollars(failed_usd)} of it for {_replies(total.n_failed)} without a verdict"
     if total.n_unpriced:
         others = total.n_replies > total.n_unpriced
         rest = f", and the others for {dollars(total.usd)}" if others else ""
@@ -205,6 +192,8 @@ def _on_replies(total: Bill) -> Iterator[str]:
     saved = round(total.saved_usd, FRACTIONS)
     if saved:
         yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
+    if total.n_maybe_billed:
+        yield _maybe_billed(total.n_maybe_billed, total.most_usd)
 
 
 def _on_spared(spared: Spared) -> Iterator[str]:
@@ -321,24 +310,20 @@ def responses_table(tournament: Tournament) -> Table:
 
 def _diagnostics(response: ResponseGenerated) -> Mapping[str, Json]:
     decided = response.diagnostics
+    n_resampled: int | None = 0
+    if decided:  # of what a Hydra wrote elsewhere, nobody knows how many drafts were rejected
+        n_resampled = None if response.imported_from else len(decided.resampled_at)
     return {
         **(decided.fields if decided else _NO_HEADS),
         "seed": response.seed,
-        "n_resampled": _n_resampled(response),
+        "n_resampled": n_resampled,
         "n_tokens_generated": response.n_generated_tokens,
     }
 
 
-def _n_resampled(response: ResponseGenerated) -> int | None:
-    """Return how many drafts were rejected; None: unknown, for imported responses of a Hydra."""
-    if response.diagnostics is None:
-        return 0
-    return None if response.imported_from else len(response.diagnostics.resampled_at)
-
-
-def show_progress(ctx: typer.Context) -> None:
+def show_progress(ctx: Selected) -> None:
     """Print the progress of the tournament that a command's options select."""
-    show(ctx, view_of(read_verdicts, _progress))
+    show(ctx, read_verdicts, _progress)
 
 
 def _progress(source: JudgedTournament) -> Table:
@@ -381,32 +366,14 @@ def progress_table(
     )
 
 
-def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
-    """Return a row for each of the newest ratings of each set, on its own scale."""
-    none = "no imported ratings; `tourney import elo-ratings` imports some"
+def imported_ratings_table(name: str, imported: RatingsImported) -> Table:
+    """Return a row for each rating of a set, on its own scale, best first."""
     return table_of(
         ImportedRatingRow,
-        (
-            ImportedRatingRow(
-                set=name,
-                entrant=each.entrant,
-                rating=each.rating,
-                ci_low=each.ci_low,
-                ci_high=each.ci_high,
-                n_battles=each.n_battles,
-                source=each.source,
-                dimension=each.dimension,
-            )
-            for name, event in sorted(newest.items())
-            for each in sorted(event.ratings, key=lambda it: (it.dimension or "", -it.rating))
-        ),
+        (ImportedRatingRow(set=name, **asdict(rating)) for rating in best_first(imported)),
         "tourney/imported-ratings@1",
         "Imported ratings",
-        notes=() if newest else (none,),
         facts={
-            "sets": [
-                {"set": name, "arena": event.arena, "judge_model": event.judge_model}
-                for name, event in sorted(newest.items())
-            ]
+            "sets": [{"set": name, "arena": imported.arena, "judge_model": imported.judge_model}]
         },
     )

@@ -1,249 +1,112 @@
-"""How far to trust judges and ratings.
+"""How far to trust judges and ratings: `tourney project fragility`, `bias` and `calibration`.
 
-`tourney project agreement`, `compare-judges`, `fragility`, `bias` and `calibration`.
+And at which temperature a judge's scores fit people's votes, for `tourney project bt`.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+from math import isfinite
+from typing import Annotated, Final, Literal
 
 import typer
 
-from commands.cli.shared import options
-from commands.cli.shared.reading import outdated_note, read_outcomes, read_verdicts
-from commands.cli.shared.selection import (
-    BATTLES,
-    BY_RULE,
-    JUDGED,
-    OF_TOURNAMENT,
-    WRITTEN,
-    selecting,
-)
-from commands.cli.shared.views import notes_of, show, view_of
-from commands.cli.tables.reliability import (
-    agreement_table,
-    bias_table,
-    calibration_table,
-    fragility_table,
-)
+from commands.cli.shared.reading import notes_of, read_outcomes, read_verdicts, show
+from commands.cli.shared.selection import BATTLES, BY_RULE, JUDGED, WRITTEN, Selected, selecting
 from commands.cli.tables.table import Table, table_of
-from commands.errors import ConfigurationError, counted, joined_names
-from commands.importing.imported_set import SelectedSet, imported_set
+from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
-from commands.reading.resolve import on_dimension, require_known
 from commands.reading.results import bias_rows, fragility_rows
-from ledger.identity import Dimension, Json
-from ledger.store import Ledger
-from projections.battles.ballots import current_votes
-from projections.ratings.gate import MARGIN
-from projections.ratings.judge_comparison import (
-    AgreementWithPeople,
-    JudgeComparison,
-    agreement_with_people,
-    compare,
-    shared_battles,
-)
-from projections.reliability.agreement import VotesByAnnotator, judge_tests
-from projections.reliability.agreement import agreement as agreement_of
-from projections.reliability.calibration import against_gold, against_verdicts
-from projections.reliability.jurors import jury_agreement, jury_tests, votes_by_annotator
-from projections.results.columns import RowType
-from projections.results.judges import ChangedBattleRow, JudgeFlipRow, JudgeShiftRow
-from projections.tournament.rewording import judge_versions
-from projections.tournament.settlement import Settlement, by_dimension, settle
-from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
-
-_Votes: TypeAlias = Mapping[Dimension, VotesByAnnotator]
-ComparisonTable: TypeAlias = Literal["shifts", "pairs", "battles"]
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Json
+from projections.battles.settled import JudgeCalibration
+from projections.battles.soft_scores import TEMPERATURE
+from projections.ratings.judge_bias.figures import MEANING
+from projections.reliability.calibration import Bin, Calibration, against_gold, against_verdicts
+from projections.results.judges import BiasRow, CalibrationRow, TemperatureRow
+from projections.results.ratings import FragilityRow
+from projections.verdicts.policies import RECORDED
 
 
 @selecting(*BATTLES, *WRITTEN)
-def agreement(
-    ctx: typer.Context,
-    truth: Annotated[
-        str | None, options.of_set("Compare the judges with the human votes of this imported set.")
-    ] = None,
-) -> None:
-    """Show how consistent judges are and whether they agree.
-
-    Example: tourney project agreement --json
-    """
-    table_of = view_of(read_outcomes, partial(_agreement, truth=truth))
-    show(ctx, table_of)
-
-
-def _agreement(source: JudgedTournament | SelectedSet, truth: str | None) -> Table:
-    if isinstance(source, SelectedSet):
-        if truth is not None:
-            raise ConfigurationError(["--truth compares a tournament's judges: leave out --name"])
-        measures = jury_agreement(source.name, source.events)
-        return agreement_table(measures, tests=jury_tests(source.name, source.events))
-    if source.rule.policy == MAJORITY:
-        raise ConfigurationError(["agreement compares single judges: leave out --policy majority"])
-    votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
-    given = (source.state, source.prompts, source.state.panel, source.rule, votes)
-    named, by_order = source.named_judge, source.rule.policy == CONCATENATE
-    tests = () if by_order or not votes else judge_tests(*given)  # a person votes on pairs
-    return agreement_table(
-        (measure for measure in agreement_of(*given) if named in {None, *measure.judges}),
-        tests=[test for test in tests if named in {None, test.judge}],
-        by_order=by_order,
-        notes=notes,
-    )
-
-
-def _votes_of(source: JudgedTournament, name: str) -> tuple[_Votes, Sequence[str]]:
-    """Return what people voted, by dimension, and what is to be said of it."""
-    with Ledger.read_only(source.ledger) as opened:
-        found = imported_set(opened, name, source.until or opened.head.position)
-    current = current_votes(source.state, name, source.votes_of(found.events))
-    votes = {on: votes_by_annotator(name, events) for on, events in current.on.items()}
-    _require_known_prompts(source, name, votes)
-    notes = (*outdated_note(name, current.n_outdated), *_unused_notes(source, name, votes))
-    if not any(votes.values()):
-        has_some = any(current.on.values())
-        why = (
-            "does not say who voted: import it with judge_model"
-            if has_some
-            else "has no vote on the chosen prompts"
-        )
-        raise ConfigurationError([" ".join(notes) or f"--truth {name!r} {why}"])
-    return votes, notes
-
-
-def _require_known_prompts(source: JudgedTournament, name: str, votes: _Votes) -> None:
-    """Refuse votes none of which is about a prompt of the tournament: they have other ids."""
-    bank = frozenset(prompt.prompt_id for prompt in source.state.bank)
-    voted = {prompt for of in votes.values() for given in of.values() for prompt, _ in given}
-    if voted and not voted & bank:
-        why = f"no vote of {name!r} is about a prompt of this tournament"
-        ids = f"{min(map(str, voted))!r} is no prompt_id, {min(bank)!r} is one"
-        raise ConfigurationError([f"{why}: {ids}; correct question_id, and import again"])
-
-
-def _unused_notes(source: JudgedTournament, name: str, votes: _Votes) -> Iterator[str]:
-    """Say how many votes are compared with no judge, and why."""
-    on = [
-        (dimension, prompt, entrants)
-        for dimension, of in votes.items()
-        for given in of.values()
-        for prompt, entrants in given
-    ]
-    prompts = source.prompts & {prompt for _, prompt, _ in on}
-    settlements = [
-        settlement
-        for judge in source.state.panel
-        for settlement in settle(source.state, prompts, judge, source.rule)
-    ]
-    identical = {_pair_of(it) for it in settlements if it.match and it.match.is_identical}
-    judged = {_pair_of(it) for it in settlements if it.outcome is not None}
-    for n, why in (
-        (sum(pair in identical for pair in on), "both responses are identical"),
-        (sum(pair not in identical | judged for pair in on), "no judge has an outcome there"),
-    ):
-        if n:
-            yield f"{counted(n, 'vote')} of {name!r} left out: {why}."
-
-
-@selecting(*OF_TOURNAMENT, *WRITTEN)
-def compare_judges(
-    ctx: typer.Context,
-    a: Annotated[str, typer.Argument(metavar="A", help="A judge, or a version of it: opus@1.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The judge to compare it with.")],
-    margin: Annotated[
-        float, typer.Option(min=0, help="Elo points by which ratings may move and be comparable.")
-    ] = MARGIN,
-    pairs: Annotated[
-        bool, typer.Option("--pairs", help="Show how often they differ, by pair of entrants.")
-    ] = False,
-    battles: Annotated[
-        bool, typer.Option("--battles", help="List the battles on which they differ.")
-    ] = False,
-    truth: Annotated[
-        str | None, options.of_set("Compare both with the human votes of this imported set.")
-    ] = None,
-    dimension: options.Dimension = None,
-) -> None:
-    """Show how far ratings move under another judge or wording.
-
-    Example: tourney project compare-judges reference@1 reference
-    """
-    kind: ComparisonTable = "battles" if battles else "pairs" if pairs else "shifts"
-    compared = partial(
-        _compared, names=(a, b), dimension=dimension, margin=margin, truth=truth, kind=kind
-    )
-    show(ctx, view_of(read_verdicts, compared))
-
-
-def _compared(
-    source: JudgedTournament,
-    names: tuple[str, str],
-    dimension: str | None,
-    margin: float,
-    truth: str | None,
-    kind: ComparisonTable,
-) -> Table:
-    chosen = on_dimension(source.state, dimension)
-    votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
-    versions = judge_versions(source.state)
-    settled = []
-    require_known("judge", names, [*versions])
-    if versions[names[0]] == versions[names[1]]:
-        same = f"{names[0]} and {names[1]} are the same verdicts"
-        raise ConfigurationError([f"{same}; name two judges, or two versions of one"])
-    for name in names:
-        found = versions[name].of(source.state)
-        by = settle(found, {each.prompt_id for each in found.bank}, versions[name].judge)
-        if not any(each.said or each.outcome for each in by):
-            earlier = [each for each in versions if each.startswith(f"{name}@")][:-1]
-            others = f", or name an earlier version: {', '.join(earlier)}" if earlier else ""
-            fault = f"{name} has no verdict yet, as it and its texts are now"
-            raise ConfigurationError([f"{fault}: run `tourney apply judge --judge {name}`{others}"])
-        settled.append(by_dimension(found, by))
-    comparisons: list[JudgeComparison] = []
-    people: dict[str, AgreementWithPeople | None] = {}
-    for on in (rubric.dimension for rubric in chosen.dimensions):
-        shared = shared_battles(*(by.get(on, ()) for by in settled))
-        comparisons.append(compare(on, shared, margin))
-        people[on] = agreement_with_people(shared, votes.get(on, {}))
-    return _comparison_table(names, comparisons, people, kind=kind, notes=notes)
-
-
-def _pair_of(settlement: Settlement) -> tuple[Dimension, Hashable, frozenset[str]]:
-    return settlement.dimension, settlement.prompt_id, settlement.pairing.entrants
-
-
-@selecting(*BATTLES, *WRITTEN)
-def fragility(
-    ctx: typer.Context,
-) -> None:
+def fragility(ctx: Selected) -> None:
     """Show how few prompts decide who is ahead.
 
     Example: tourney project fragility --json
     """
-    show(ctx, view_of(read_outcomes, _fragility))
+
+    def view(source: OutcomeSource) -> Table:
+        facts: dict[str, Json] = {"judge": source.judge_id}
+        return fragility_table(fragility_rows(source), notes=notes_of(source), facts=facts)
+
+    show(ctx, read_outcomes, view)
 
 
-def _fragility(source: OutcomeSource) -> Table:
-    return fragility_table(
-        fragility_rows(source), notes=notes_of(source), facts={"judge": source.judge_id}
+_DECISIVE: Final = (
+    "Decisive: if these few prompts are left out, the entrant behind is ahead or no longer"
+    " comparable. They are chosen by influence, and confirmed by a new fit."
+)
+
+
+_NO_NEIGHBOURS: Final = "No two entrants have finite ratings that compare, so no prompts decide."
+
+
+def fragility_table(
+    rows: Iterable[FragilityRow], *, notes: Iterable[str] = (), facts: Mapping[str, Json]
+) -> Table:
+    """Return a row for each pair of neighbours on each dimension, best first."""
+    shown = tuple(rows)
+    return table_of(
+        FragilityRow,
+        shown,
+        "tourney/fragility@1",
+        "How few prompts decide who is ahead",
+        notes=(*notes, _DECISIVE if shown else _NO_NEIGHBOURS),
+        facts=facts,
     )
 
 
 @selecting(*JUDGED, *WRITTEN)
-def bias(
-    ctx: typer.Context,
-) -> None:
+def bias(ctx: Selected) -> None:
     """Show the judges' biases: slot, style, own family.
 
     Example: tourney project bias --judge reference
     """
-    show(ctx, view_of(read_verdicts, lambda source: bias_table(bias_rows(source))))
+    show(ctx, read_verdicts, lambda source: bias_table(bias_rows(source)))
+
+
+def bias_table(rows: Iterable[BiasRow]) -> Table:
+    """Return a row for each figure about a judge, and say what the measures mean."""
+    shown = tuple(rows)
+    measures = {each.measure for each in shown if each.value is not None}
+    return table_of(
+        BiasRow,
+        shown,
+        "tourney/bias@1",
+        "Biases of judges",
+        notes=(
+            *_reasons(shown),
+            *(said for measure, said in MEANING.items() if measure in measures),
+            *(() if shown else (_UNHEARD,)),
+        ),
+    )
+
+
+def _reasons(rows: Iterable[BiasRow]) -> Iterator[str]:
+    """Yield a note for each reason why a judge has no figure."""
+    lacking: dict[tuple[str, str, str], list[str]] = {}
+    for each in rows:
+        if each.reason is not None:
+            lacking.setdefault((each.dimension, each.judge, each.reason), []).append(each.measure)
+    for (dimension, judge, why), measures in lacking.items():
+        yield f"{dimension}, {judge}: no {', '.join(measures)}: {why}."
+
+
+_UNHEARD: Final = "no judge has given a verdict on a pair of different responses in both orders"
 
 
 @selecting(*BY_RULE, *WRITTEN)
 def calibration(
-    ctx: typer.Context,
+    ctx: Selected,
     against: Annotated[
         Literal["gold", "judged"],
         typer.Option(
@@ -255,8 +118,7 @@ def calibration(
 
     Example: tourney project calibration --against judged
     """
-    table_of = view_of(read_verdicts, partial(_calibration, against=against))
-    show(ctx, table_of)
+    show(ctx, read_verdicts, partial(_calibration, against=against))
 
 
 def _calibration(source: JudgedTournament, against: Literal["gold", "judged"]) -> Table:
@@ -270,113 +132,111 @@ def _calibration(source: JudgedTournament, against: Literal["gold", "judged"]) -
     return calibration_table(against_gold(source.state))
 
 
-People: TypeAlias = Mapping[str, AgreementWithPeople | None]
-"""By dimension."""
-
-_SHIFT: Final = (
-    "Shift: of the Bradley-Terry rating, on the battles that both judges judged. Interval: 95 %,"
-    " each prompt left out of both fits at once. Comparable: each interval lies within the margin."
+_NOBODY: Final = (
+    "no response has p_correct: only entrants with needs_uncertainty = true estimate it"
 )
-_DIFFER: Final = "Differ: the two outcomes are not the same; opposite: they name opposite winners."
+_BY_GOLD: Final = "Correct: the response contains the words of the gold answer, in any context."
+_BY_VERDICTS: Final = (
+    "Win share: the mean score of a response by each verdict, a tie as half; it depends on its"
+    " opponents. Gap and square: the mean over bins, and the mean square, of confidence minus win"
+    " share. They are not the ECE and Brier score of correctness."
+)
 
 
-def _comparison_table(
-    judges: tuple[str, str],
-    comparisons: Sequence[JudgeComparison],
-    people: People,
+def calibration_table(
+    calibrations: Iterable[Calibration],
+    judge: JudgeSettings | None = None,
     *,
-    kind: ComparisonTable,
-    notes: Iterable[str] = (),
+    accounts: Iterable[str] = (),
 ) -> Table:
-    """Return the shift of each entrant, or the flips of each pair, or what flipped."""
-    rows: Mapping[str, Sequence[NamedTuple]] = {
-        "shifts": [row for each in comparisons for row in each.shifts],
-        "pairs": [row for each in comparisons for row in each.flips],
-        "battles": [row for each in comparisons for row in each.changed],
-    }
-    kinds: Mapping[str, tuple[RowType, str]] = {
-        "shifts": (JudgeShiftRow, _SHIFT),
-        "pairs": (JudgeFlipRow, _DIFFER),
-        "battles": (ChangedBattleRow, "Read one with `tourney battle ID`."),
-    }
-    (row_kind, meaning), (a, b) = kinds[kind], judges
+    """Return the reliability table of each entrant, by gold answers or by a judge's verdicts."""
+    calibrations = tuple(calibrations)
     return table_of(
-        row_kind,
-        rows[kind],
-        f"tourney/compare-judges-{kind}@1",
-        "Two judges on the same battles",
-        notes=(
-            f"A: {a}. B: {b}.",
-            meaning,
-            *_without_shift(comparisons, kind),
-            *notes,
-            *(said for each in comparisons for said in _said(each, people)),
-        ),
+        CalibrationRow,
+        (_bin_row(each, part) for each in calibrations for part in each.bins),
+        "tourney/calibration@1",
+        "Confidence and share of wins" if judge else "Confidence and correctness",
+        hidden=() if judge else {"dimension"},
+        headings={"correctness": "Win share" if judge else "Correct"},
+        notes=(*_notes(calibrations, is_judged=judge is not None), *accounts),
         facts={
-            "judge_a": a,
-            "judge_b": b,
-            "comparisons": [_data(each, people[each.dimension]) for each in comparisons],
+            "against": "judged" if judge else "gold",
+            "judge": judge.judge_id if judge else None,
+            "measures": [_measures(each) for each in calibrations],
         },
     )
 
 
-def _without_shift(comparisons: Iterable[JudgeComparison], kind: ComparisonTable) -> Iterator[str]:
-    for each in comparisons:
-        for row in each.shifts if kind == "shifts" else ():
-            if row.reason is not None:
-                yield f"{each.dimension}: {row.entrant}: {row.reason}."
-
-
-def _said(comparison: JudgeComparison, people: People) -> Iterator[str]:
-    """Yield how often both differ, whom people agree with, and the verdict."""
-    n_changed = len(comparison.changed)
-    n_opposite = sum(row.n_opposite for row in comparison.flips)
-    n_read = sum(row.n for row in comparison.flips)
-    read = counted(n_read, "battle")
-    if n_read < comparison.n_battles:  # identical responses tie for every judge
-        read += " of different responses"
-    yield (
-        f"{comparison.dimension}: they differ on {n_changed:,} of {read},"
-        f" {n_opposite:,} with opposite winners (--pairs, --battles)."
+def _bin_row(calibration: Calibration, part: Bin) -> CalibrationRow:
+    end = "]" if part.high == 1 else ")"
+    return CalibrationRow(
+        dimension=calibration.dimension,
+        entrant=calibration.entrant_id,
+        bin=f"[{part.low}, {part.high}{end}",
+        **part._asdict(),
     )
-    if (agreed := people[comparison.dimension]) is not None:
-        bounds = ""
-        if agreed.low is not None and agreed.high is not None:
-            bounds = f" [{agreed.low:+.1%}, {agreed.high:+.1%}]"
-        yield (
-            f"{comparison.dimension}: of {counted(agreed.n_votes, 'vote')}, A agrees with"
-            f" {agreed.by_a:.1%} and B with {agreed.by_b:.1%}: {agreed.gain:+.1%}{bounds}."
-        )
-    yield f"{comparison.dimension}: {_verdict(comparison)}"
 
 
-def _verdict(comparison: JudgeComparison) -> str:
-    margin = f"{comparison.margin:g} points"
-    if comparison.verdict == "comparable":
-        return f"comparable: no rating moves by more than {margin}."
-    if comparison.verdict == "not comparable":
-        moved = [
-            row.entrant
-            for row in comparison.shifts
-            if row.shift is not None and abs(row.shift) > comparison.margin
-        ]
-        have = "has a rating that moves" if len(moved) == 1 else "have ratings that move"
-        return f"not comparable: {joined_names(moved)} {have} by more than {margin}."
-    n = f"{counted(comparison.n_battles, 'battle')} on {counted(comparison.n_prompts, 'prompt')}"
-    needed = comparison.n_prompts_needed
-    more = f"; about {needed:,} prompts would do, if shifts stay as they are" if needed else ""
-    return f"not enough battles to say whether ratings are comparable within {margin}: {n}{more}."
-
-
-def _data(comparison: JudgeComparison, agreed: AgreementWithPeople | None) -> Json:
+def _measures(calibration: Calibration) -> dict[str, Json]:
     return {
-        "dimension": comparison.dimension,
-        "verdict": comparison.verdict,
-        "margin": comparison.margin,
-        "n_battles": comparison.n_battles,
-        "n_prompts": comparison.n_prompts,
-        "n_prompts_needed": comparison.n_prompts_needed,
-        "n_changed": len(comparison.changed),
-        "n_opposite": sum(row.n_opposite for row in comparison.flips),
-        "people": None if agreed is None else {**agreed._asdict(), "gain": agreed.gain},
+        "dimension": calibration.dimension,
+        "entrant": calibration.entrant_id,
+        "n": len(calibration.cases),
+        "n_left_out": calibration.n_left_out,
+        "ece": calibration.ece,
+        "brier": calibration.brier,
     }
+
+
+def _notes(calibrations: Sequence[Calibration], *, is_judged: bool) -> Iterator[str]:
+    if not calibrations:
+        yield _NOBODY
+        return
+    lacks = "no decided or tied pair" if is_judged else "no gold answer"
+    ece, brier = ("gap", "square") if is_judged else ("ECE", "Brier")
+    for each in calibrations:
+        name = f"{each.entrant_id} on {each.dimension}" if each.dimension else each.entrant_id
+        measured = f"{name}: n = {len(each.cases)}"
+        if each.ece is not None and each.brier is not None:
+            measured += f", {ece} {each.ece:.3f}, {brier} {each.brier:.3f}"
+        yield f"{measured}; {each.n_left_out} left out ({lacks})"
+    yield _BY_VERDICTS if is_judged else _BY_GOLD
+
+
+_LEVEL: Final = 0.95  # as the headings of its rows say
+_METHOD: Final = (
+    "Maximum likelihood of human votes, each paired with each verdict of the judge on the same"
+    " prompt and entrants. Human ties are left out. Low and high: cluster-robust (sandwich),"
+    " clusters: prompts."
+)
+
+
+def temperature_table(
+    calibrated: Iterable[JudgeCalibration], *, notes: Iterable[str], facts: Mapping[str, Json]
+) -> Table:
+    """Return a row for each temperature, with its interval and the fit of the usual temperature."""
+    return table_of(
+        TemperatureRow,
+        map(_temperature_row, calibrated),
+        "tourney/temperature@1",
+        "Temperature of a judge's scores",
+        headings={"log_likelihood_usual": f"At {TEMPERATURE:g}"},
+        notes=(*notes, _METHOD),
+        facts=facts,
+    )
+
+
+def _temperature_row(calibrated: JudgeCalibration) -> TemperatureRow:
+    found = calibrated.found
+    low, high = found.interval(_LEVEL)
+    return TemperatureRow(
+        dimension=calibrated.name,
+        temperature=found.value,
+        low=low if isfinite(low) else None,
+        high=high if isfinite(high) else None,
+        log_likelihood=calibrated.log_likelihood,
+        log_likelihood_usual=calibrated.log_likelihood_usual,
+        n_prompts=found.n_prompts,
+        n_pairs=found.n_pairs,
+        n_ties=found.n_ties,
+    )

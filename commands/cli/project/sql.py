@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.auditing.query import Answer, ask
-from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
+from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selected, selecting
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
 from ledger.identity import Json
@@ -21,7 +21,7 @@ _CUT: Final = "Long texts are cut: --json and --format csv have all of them."
 
 @selecting(*OF_LEDGER, *WRITTEN)
 def sql(
-    ctx: typer.Context,
+    ctx: Selected,
     query: Annotated[
         str | None,
         typer.Argument(metavar="QUERY", help="One SELECT. Without it, all tables are listed."),
@@ -34,12 +34,11 @@ def sql(
 
     Example: tourney sql "select winner, count(*) from outcomes group by winner"
     """
-    selection: Selection = ctx.obj
-    writer = selection.writer
+    writer = ctx.selection.writer
     if query is None:
         writer.write(views_table())
         return
-    with Ledger.read_only(selection.path) as opened:
+    with Ledger.read_only(ctx.selection.path) as opened:
         answer = ask(opened, query)
     writer.write(answer_table(answer, is_cut=writer.chosen is Format.TABLE))
 

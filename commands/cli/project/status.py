@@ -4,12 +4,11 @@ from datetime import datetime, timedelta
 from importlib import import_module
 from typing import Annotated, Final, NamedTuple
 
-import typer
-
 from commands.cli.shared.selection import (
     BY_RULE,
     OF_LEDGER,
     WRITTEN,
+    Selected,
     Selection,
     selecting,
 )
@@ -35,9 +34,7 @@ _OF_ONE: Final = tuple(name for name in BY_RULE if name not in OF_LEDGER)
 
 
 @selecting(*BY_RULE, *WRITTEN)
-def status(
-    ctx: typer.Context,
-) -> None:
+def status(ctx: Selected) -> None:
     """Show what is on record for every tournament, or what remains to be done of one.
 
     With --tournament, or another option that says what of it counts, shows what is done and what
@@ -45,14 +42,13 @@ def status(
 
     Example: tourney status --tournament demo
     """
-    selection: Selection = ctx.obj
-    if any(getattr(selection, name) != getattr(Selection, name) for name in _OF_ONE):
+    if any(getattr(ctx.selection, name) != getattr(Selection, name) for name in _OF_ONE):
         # Imported here: it needs arrays, and counting events does not.
         import_module("commands.cli.project.outcomes").show_progress(ctx)
         return
-    with Ledger.read_only(selection.path) as opened:
+    with Ledger.read_only(ctx.selection.path) as opened:
         table = status_table(opened, utc_now())
-    selection.writer.write(table)
+    ctx.selection.writer.write(table)
 
 
 _SOON: Final = timedelta(days=7)
@@ -118,7 +114,7 @@ def status_table(ledger: Ledger, now: datetime) -> Table:
             "imported_ratings": [
                 {"set": name, **rating.fields}
                 for name, each in ratings
-                for rating in _best_first(each)
+                for rating in best_first(each)
             ],
         },
     )
@@ -164,12 +160,13 @@ def _rated(name: str, imported: RatingsImported) -> str:
         f"{each.entrant} {each.rating:.1f}"
         + (f" on {each.dimension}" if each.dimension else "")
         + ("" if each.ci_low is None else f" ({each.ci_low:.1f} to {each.ci_high:.1f})")
-        for each in _best_first(imported)
+        for each in best_first(imported)
     )
     return f"rated in {name}: {ratings}"
 
 
-def _best_first(imported: RatingsImported) -> list[ImportedRating]:
+def best_first(imported: RatingsImported) -> list[ImportedRating]:
+    """Return a set's ratings by dimension, the best first."""
     return sorted(imported.ratings, key=lambda it: (it.dimension or "", -it.rating))
 
 

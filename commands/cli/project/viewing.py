@@ -5,9 +5,9 @@ from typing import Annotated, TypeAlias
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament, stream_of
 from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.reading import set_name
+from commands.cli.shared.selection import OF_LEDGER, Selected, selecting
 from commands.cli.shared.workspace import ledger_to_change
 from commands.errors import ConfigurationError, counted
 from commands.importing.votes import open_ballot_box
@@ -23,24 +23,22 @@ Port: TypeAlias = Annotated[
 ]
 
 
-def view(
-    tournament: options.Tournament = None,
-    port: Port = 0,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-) -> None:
+@selecting(*OF_LEDGER, "tournament")
+def view(ctx: Selected, port: Port = 0) -> None:
     """Show a tournament in the browser, also during a run.
 
     Prints a local address with a secret token. The ledger is only read. Stop it with Ctrl-C.
 
     Example: tourney view
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        stream = stream_of(opened, tournament, config)
-    show_pages(ledger_path(ledger, config), stream, port, _print_address)
+    with Ledger.read_only(ctx.selection.path) as opened:
+        stream = ctx.selection.stream_in(opened)
+    show_pages(ctx.selection.path, stream, port, _print_address)
 
 
+@selecting(*OF_LEDGER, "tournament")
 def annotate(
+    ctx: Selected,
     annotator: Annotated[
         str, typer.Option(metavar="NAME", help="Label of the votes, such as your name.")
     ],
@@ -64,10 +62,7 @@ def annotate(
         typer.Option(min=0, max=2**32 - 1, help="The seed of the draw; it is recorded."),
     ] = None,
     limit: options.Limit = None,
-    tournament: options.Tournament = None,
     port: Port = 0,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
 ) -> None:
     """Vote on anonymous pairs of responses in the browser.
 
@@ -76,8 +71,8 @@ def annotate(
 
     Example: tourney annotate --annotator ann --limit 60
     """
-    with ledger_to_change(ledger_path(ledger, config)) as opened:
-        state = read_tournament(opened, tournament, None, config)
+    with ledger_to_change(ctx.selection.path) as opened:
+        state = ctx.selection.state_in(opened)
         box = open_ballot_box(
             opened,
             state,

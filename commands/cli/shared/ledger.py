@@ -1,15 +1,10 @@
-"""Resolve options to a ledger, a tournament in it, and a position."""
+"""Where a ledger is: as an option names it, else the settings, else in this folder."""
 
 import os
 from functools import cache
 from pathlib import Path
 
-from commands.reading.resolve import position_at, stream_named, tournament_at
 from commands.settings.toml import LEDGER, TournamentLocation, tournament_location
-from ledger.chain import Head
-from ledger.identity import StreamId
-from ledger.store import Ledger
-from projections.tournament.state import Tournament
 
 DEFAULT_CONFIG = Path("tournament.toml")
 
@@ -28,29 +23,3 @@ def ledger_path(ledger: Path | None, config: Path) -> Path:
         return ledger
     found = tournament_section(config)
     return found.ledger if found else Path(LEDGER)
-
-
-def read_tournament(
-    ledger: Ledger, tournament: str | None, as_of: str | None, config: Path
-) -> Tournament:
-    """Fold a tournament from an open ledger."""
-    stream, until = stream_of(ledger, tournament, config), position_of(ledger, as_of)
-    return tournament_at(ledger, stream, until, as_of)
-
-
-def stream_of(ledger: Ledger, tournament: str | None, config: Path) -> StreamId:
-    """Return the tournament that is named, that of the settings, or the only one."""
-    found = tournament_section(config)
-    return stream_named(ledger, tournament or (found.id if found else None))
-
-
-def position_of(ledger: Ledger, as_of: str | None) -> int | None:
-    """Resolve --as-of to a position."""
-    return None if as_of is None else position_at(ledger, as_of, option="--as-of")
-
-
-def head_at(ledger: Ledger, as_of: str | None) -> Head:
-    """Return the ledger's head, at --as-of if it is given."""
-    position = position_of(ledger, as_of)
-    chain = None if position is None else ledger.chain_at(position)
-    return ledger.head if position is None or chain is None else Head(position, chain)

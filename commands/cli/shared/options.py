@@ -105,7 +105,7 @@ Evaluations: TypeAlias = Annotated[
 Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="At most this many, in order.")]
 AskingLimit: TypeAlias = Annotated[
     int | None,
-    typer.Option("--limit", min=0, help="Stop after this many. 0: only record the settings."),
+    typer.Option(min=0, help="Stop after this many. 0: only record the settings."),
 ]
 NoWait: TypeAlias = Annotated[
     bool,

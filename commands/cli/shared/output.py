@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
@@ -101,10 +101,15 @@ def _write_parquet(table: Table) -> None:
     if sys.stdout.isatty():
         raise ConfigurationError(["--format parquet writes bytes: add `> FILE.parquet`"])
     kinds = typed_columns(table)
-    wiring = import_module("commands.backends.wiring")  # which no other format needs
-    content: bytes = wiring.parquet_content(kinds, typed_rows(table, kinds))
+    content = parquet_of(kinds, typed_rows(table, kinds))
     with _arriving():
         sys.stdout.buffer.write(content)
+
+
+def parquet_of(columns: Mapping[str, type], rows: Iterable[Mapping[str, object]]) -> bytes:
+    """Return rows as a Parquet file; what it is written by is imported for no other format."""
+    content: bytes = import_module("commands.backends.wiring").parquet_content(columns, rows)
+    return content
 
 
 def write_json(value: Json) -> None:

@@ -1,22 +1,38 @@
-"""Read what the shared options select: a tournament, an imported set of battles, human votes."""
+"""Read what the shared options select, a tournament, imported battles or votes, and show it.
 
+A table is shown with what it rests on; --diff shows how it changed.
+"""
+
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
-from commands.cli.shared.ledger import head_at, position_of, read_tournament
-from commands.cli.shared.selection import Selection
-from commands.errors import ConfigurationError, counted
+from commands.cli.shared.output import say
+from commands.cli.shared.selection import Selected, Selection
+from commands.cli.tables.table import Table, difference_table, judged_by
+from commands.errors import ConfigurationError, as_option, counted
 from commands.importing.imported_set import SelectedSet, imported_set
-from commands.reading.judged_tournament import JudgedTournament, Perspective, judged_tournament
+from commands.reading.judged_tournament import (
+    JudgedTournament,
+    OutcomeSource,
+    Perspective,
+    judged_tournament,
+)
+from commands.reading.resolve import position_at
+from commands.settings.toml import variable
 from ledger.events.imports import BattlesImported
+from ledger.events.ratings import EloParameters
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.battles.ballots import current_votes
 from projections.battles.columns import Battles
 from projections.battles.imported import BattlesOfSet, battles_of_set
+from projections.tournament.compared import Account
+from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED, Rule
 
+Source = TypeVar("Source", JudgedTournament, SelectedSet, JudgedTournament | SelectedSet)
 _NAME: Final = re.compile(r"[\w.-]+")
 
 
@@ -24,8 +40,7 @@ def read_verdicts(selection: Selection) -> JudgedTournament:
     """Read the selected tournament."""
     perspective = Perspective(selection.judge, selection.dimension, selection.rule, selection.kept)
     with Ledger.read_only(selection.path) as opened:
-        state = read_tournament(opened, selection.tournament, selection.as_of, selection.config)
-        until = position_of(opened, selection.as_of)
+        state, until = selection.state_in(opened), selection.position_in(opened)
     return judged_tournament(state, selection.path, until, perspective)
 
 
@@ -41,7 +56,7 @@ def chosen_set(selection: Selection) -> SelectedSet:
     kept = selection.kept
     selection.require_no_tournament()
     with Ledger.read_only(selection.path) as opened:
-        as_of = head_at(opened, selection.as_of).position
+        as_of = selection.head_in(opened).position
         name, unread = selection.name or "", selection.unread or "drop"
         return imported_set(opened, name, as_of, kept, unread=unread)
 
@@ -49,13 +64,13 @@ def chosen_set(selection: Selection) -> SelectedSet:
 def read_set(selection: Selection, name: str) -> SelectedSet:
     """Read a whole imported set of battles beside what is selected."""
     with Ledger.read_only(selection.path) as opened:
-        return imported_set(opened, name, head_at(opened, selection.as_of).position)
+        return imported_set(opened, name, selection.head_in(opened).position)
 
 
 def pinned(selection: Selection) -> Selection:
     """Return the selection as of a fixed position, so that several reads see the same events."""
     with Ledger.read_only(selection.path) as opened:
-        return replace(selection, as_of=str(head_at(opened, selection.as_of).position))
+        return replace(selection, as_of=str(selection.head_in(opened).position))
 
 
 def human_set(selection: Selection, name: str, option: str) -> SelectedSet:
@@ -112,3 +127,118 @@ def set_name(name: str) -> str:
     raise ConfigurationError(
         [f"--name {name!r}: use only letters, digits, dots, dashes and underscores"]
     )
+
+
+_TOO_MANY: Final = 0.2  # of the judged pairs are inconsistent
+_RATED_BY: Final = {
+    "elo": ("elo", EloParameters.__struct_fields__, {"k", "k_sweep", "ties"}),
+    "bradley_terry": (
+        "bt",
+        ("ties", "prior_sd", "anchor", "anchor_rating", "level"),
+        {"ties", "anchor"},
+    ),
+}
+"""The command that rates by each section, the section's keys, and those that are options."""
+
+
+def show(
+    ctx: Selected,
+    read: Callable[[Selection], Source],
+    view: Callable[[Source], Table],
+    diff: str | None = None,
+) -> None:
+    """Print a view of what a command's selection reads, or what changed in it since --diff."""
+
+    def table_of(selection: Selection) -> Table:
+        source = read(selection)
+        return with_source(view(source), source)
+
+    show_table(ctx, table_of, diff)
+
+
+def show_table(
+    ctx: Selected, table_of: Callable[[Selection], Table], diff: str | None = None
+) -> None:
+    """Print the table of a command's selection, or what changed in it since --diff."""
+    selection = ctx.selection
+    for note in ignored_variables(os.environ):
+        say(note)
+    table = table_of(selection)
+    if diff is not None:
+        with Ledger.read_only(selection.path) as opened:
+            since = position_at(opened, diff, option="--diff")
+        table = _difference(table_of(replace(selection, as_of=str(since))), table)
+    selection.writer.write(table)
+
+
+def ignored_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield a note on each variable of the rating settings: reading goes by what is recorded."""
+    for section, (command, keys, options) in _RATED_BY.items():
+        prefix = variable((section, ""))
+        for name in sorted(name for name in environ if name.startswith(prefix)):
+            key = name.removeprefix(prefix).lower()
+            remedy = f"[{section}] has no key {key!r}"
+            if key in options:
+                option = f"{as_option(key)} {environ[name].strip('[]')}"
+                remedy = f"`tourney project {command} {option}` does"
+            elif key in keys:
+                remedy = "it counts once `tourney run` or `tourney apply` recorded it"
+            yield f"{name} changes nothing here: {remedy}"
+
+
+def _difference(then: Table, now: Table) -> Table:
+    """Compare the tables of two positions, which must be by the same judge."""
+    before, after = then.facts.get("judge"), now.facts.get("judge")
+    if before != after:
+        raise ConfigurationError(
+            [f"--diff: the judge was {before!r} then and is {after!r} now; choose one with --judge"]
+        )
+    return difference_table(then, now)
+
+
+def with_source(table: Table, source: JudgedTournament | SelectedSet) -> Table:
+    """Add to a table what it is of, and the rule unless it is the recorded one."""
+    if isinstance(source, SelectedSet):
+        notes = (source.judged, *source.selected_by, *table.notes)
+        return replace(table, facts=table.facts | source.facts, notes=notes)
+    facts, rule = source.facts | table.facts, source.rule
+    notes = (*source.selected_by, *table.notes)
+    if rule != RECORDED:
+        facts |= {"policy": rule.policy, "parser": rule.parser}
+        notes = (*notes, _note_of(rule))
+    if rule.policy == MAJORITY:
+        facts |= {"judge": None, "judges": [judge.judge_id for judge in source.state.panel]}
+    return replace(table, facts=facts, notes=notes)
+
+
+def _note_of(rule: Rule) -> str:
+    replies = "the recorded verdicts" if rule.parser is None else f"replies read by {rule.parser}"
+    counted = "; each order is a separate game" if rule.policy == CONCATENATE else ""
+    return f"Outcomes by {rule.policy} from {replies}{counted}. They are not recorded."
+
+
+def notes_of(source: OutcomeSource) -> tuple[str, ...]:
+    """Return the notes on who judged, and on how many pairs or battles have which outcome."""
+    judged = [judged_by(source.judges)] if source.judges else []
+    return (*judged, *source.accounts, *_doubts(source))
+
+
+def _doubts(source: OutcomeSource) -> Iterator[str]:
+    """Yield how inconsistent pairs count, and warn where the verdicts hardly rank anybody."""
+    for dimension, battles in source.columns.items():
+        account = battles.account
+        if account.inconsistent:
+            warning = "WARNING: " if account.inconsistent_share > _TOO_MANY else ""
+            yield f"{warning}{dimension}: {_disagreement(account, len(source.judges))}"
+        if account.tie == account.decided + account.tie + account.inconsistent > 0:
+            tied = f"all {account.tie} {account.counted} with an outcome are ties"
+            yield f"WARNING: {dimension}: {tied}, so there is no ranking."
+
+
+def _disagreement(account: Account, n_judges: int) -> str:
+    """Say how many pairs are inconsistent, and how they count."""
+    if n_judges > 1:
+        share = f"{account.inconsistent_share:.0%}"
+        return f"on {share} of the judged pairs no outcome has a majority; they do not count."
+    counted = "ratings and shares of wins count each verdict by itself"
+    return f"{account.disagreement()}; {counted}. `tourney project bias` shows more."

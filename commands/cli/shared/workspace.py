@@ -7,12 +7,14 @@ from pathlib import Path
 
 from commands.backends.wiring import fetch_snapshot, open_dataset, open_parquet
 from commands.cli.shared.output import say
+from commands.cli.shared.selection import Selection
 from commands.importing.answers import read_answers, unanswered
 from commands.ports import Tell
 from commands.runs.register import notes_on_twins
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
 from commands.settings.sections import RecordedSection
 from commands.settings.version import package_versions
+from commands.spending.offer import SpendingOptions
 from commands.spending.signals import interrupted_by_any_ending
 from ledger.errors import NoLedger
 from ledger.events.registration import Provider
@@ -36,6 +38,11 @@ def workspace(config: Path, ledger: Path | None, provider: Provider | None = Non
     for note in notes_on_twins(place.opening):
         say(note)
     return place
+
+
+def spending_of(selection: Selection) -> SpendingOptions:
+    """Return what may be spent, and whether that was agreed on."""
+    return SpendingOptions(agreed=selection.yes, max_usd=selection.max_usd, limit=selection.limit)
 
 
 def see_status(place: Workspace) -> str:

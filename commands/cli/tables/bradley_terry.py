@@ -42,26 +42,18 @@ def _unanchored_notes(
         )
 
 
-def _no_interval_notes(board: Leaderboard) -> Iterator[str]:
-    """Yield notes on ratings without an interval, by reason."""
-    for reason, names in _by_reason((place.no_interval, place) for place in board.rows).items():
-        have = "has" if len(names) == 1 else "have"
-        yield f"{board.name}: {joined_names(names)} {have} no interval ({reason})."
-
-
 def _by_reason(places: Iterable[tuple[str | None, BradleyTerryRow]]) -> dict[str, list[str]]:
-    """Return the entrants to whom each reason applies, in their order."""
+    """Return the entrants to whom each reason applies, in their order.
+
+    With one that is not rated it is told how many battles that rests on.
+    """
     names: dict[str, list[str]] = {}
     for reason, place in places:
+        n = place.n_battles if place.rating is None else 0
         if reason is not None:
-            names.setdefault(reason, []).append(place.entrant)
+            name = f"{place.entrant} ({counted(n, 'battle')})" if n else place.entrant
+            names.setdefault(reason, []).append(name)
     return names
-
-
-def _counted(place: BradleyTerryRow) -> str:
-    """Name an entrant, and how many battles its having no rating rests on."""
-    n = place.n_battles
-    return f"{place.entrant} ({counted(n, 'battle')})" if n else place.entrant
 
 
 _WHY: Final[Mapping[str, str]] = {
@@ -99,13 +91,15 @@ def _ratings_table(rated: RatedBoards) -> Table:
         len({place.group for place in board.rows if place.rating is not None}) > 1
         for board in boards
     )
+    ties = "ties as half" if parameters.ties == "half" else "ties by Davidson"
+    prior = "" if parameters.prior_sd is None else f", prior of sd {parameters.prior_sd:g}"
     sources = rated.sources or {}
     source = MoreColumn(Column("Source", key="source"), [sources.get(row.entrant) for row in rows])
     table = table_of(
         BradleyTerryRow,
         rows,
         "tourney/bt@1",
-        f"Bradley-Terry, {_model(parameters)}",
+        f"Bradley-Terry, {ties}{prior}",
         more=[source] if sources else (),
         hidden=() if is_divided else {"group"},
         headings=_bounds(parameters),
@@ -138,12 +132,6 @@ def _zeros(rated: RatedBoards) -> dict[tuple[Json, ...], Zero]:
     }
 
 
-def _model(parameters: BradleyTerryParameters) -> str:
-    ties = "ties as half" if parameters.ties == "half" else "ties by Davidson"
-    prior = "" if parameters.prior_sd is None else f", prior of sd {parameters.prior_sd:g}"
-    return f"{ties}{prior}"
-
-
 def _interval(parameters: BradleyTerryParameters) -> str:
     """Return the note on the method, level and clusters of intervals, and on ranks."""
     kind = (
@@ -167,13 +155,12 @@ def _notes(
     elif parameters.anchor is not None:
         yield from _unanchored_notes(board, parameters.anchor, zeros)
     yield from order_notes(board)
-    counted_places = (
-        (place.reason, place._replace(entrant=_counted(place))) for place in board.rows
-    )
-    for reason, entrants in _by_reason(counted_places).items():
+    for reason, entrants in _by_reason((place.reason, place) for place in board.rows).items():
         be = "is" if len(entrants) == 1 else "are"
         yield f"{board.name}: {joined_names(entrants)} {be} {_WHY[reason]}."
-    yield from _no_interval_notes(board)
+    for why, entrants in _by_reason((place.no_interval, place) for place in board.rows).items():
+        have = "has" if len(entrants) == 1 else "have"
+        yield f"{board.name}: {joined_names(entrants)} {have} no interval ({why})."
     for number, n in enumerate(board.ratings.n_without_fit.tolist(), start=1):
         if n:
             group = f" of group {number}" if len(board.groups) > 1 else ""
@@ -354,11 +341,9 @@ def truth_notes(corrected: Mapping[str, Corrected], truth: str) -> Iterator[str]
     for name, (rated, sampled) in corrected.items():
         yield from _sampling_notes(name, sampled, "`tourney annotate` draws at random")
         battles = rated.battles
-        unmatched = f" ({battles.n_unmatched:,} on other battles left out)" * (
-            battles.n_unmatched > 0
-        )
+        left_out = _left_out(battles.n_unmatched, "on other battles")
         yield (
-            f"{name}: {counted(battles.n_votes, 'vote')} of {truth!r}{unmatched} on"
+            f"{name}: {counted(battles.n_votes, 'vote')} of {truth!r}{left_out} on"
             f" {counted(battles.n_prompts, 'prompt')} correct"
             f" {counted(len(battles.judged), 'battle')} of the judge, {_weight(rated)}"
         )
@@ -375,12 +360,10 @@ def cascade_notes(corrected: Mapping[str, Corrected], truth: str) -> Iterator[st
     for name, (rated, sampled) in corrected.items():
         yield from _sampling_notes(name, sampled, remedy)
         battles = rated.battles
-        unmatched = f" ({battles.n_unmatched:,} that only it judged left out)" * (
-            battles.n_unmatched > 0
-        )
+        left_out = _left_out(battles.n_unmatched, "that only it judged")
         yield (
             f"{name}: {truth} is the truth: its outcomes of {counted(battles.n_votes, 'pair')}"
-            f"{unmatched} on {counted(battles.n_prompts, 'prompt')} correct"
+            f"{left_out} on {counted(battles.n_prompts, 'prompt')} correct"
             f" {counted(len(battles.judged), 'pair')} on {sampled.n_prompts}, {_weight(rated)}"
         )
 

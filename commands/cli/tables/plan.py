@@ -35,7 +35,11 @@ _BASES: Final[Mapping[Basis, str]] = {
 def cost_notes(cost: PlannedCost) -> Iterator[str]:
     """Yield the cost of each way of asking, its basis, the spend so far, and warnings."""
     for way in cost.ways if cost.tokens else ():  # nothing is open: nothing to choose
-        yield f"{_name(way)}: {dollars(way.expected_usd)}, at worst {dollars(way.worst_usd)}"
+        asked = "in batches" if way.in_batch else "one by one"
+        cached = "no cache" if way.cache == "off" else f"cache {way.cache}"
+        chosen = " (as set)" if way.is_chosen else ""
+        usd = f"{dollars(way.expected_usd)}, at worst {dollars(way.worst_usd)}"
+        yield f"{asked}, {cached}{chosen}: {usd}"
     yield _BASES[cost.basis]
     yield _standing(cost)
     if any(way.expected_usd is None for way in cost.ways):
@@ -47,12 +51,6 @@ def cost_notes(cost: PlannedCost) -> Iterator[str]:
             f"{dimension}: no caching, since its prefix of {n_tokens} tokens is shorter than the"
             f" {cost.n_least_cached} tokens that {cost.model} needs"
         )
-
-
-def _name(way: SubmissionOption) -> str:
-    asked = "in batches" if way.in_batch else "one by one"
-    cached = "no cache" if way.cache == "off" else f"cache {way.cache}"
-    return f"{asked}, {cached}{' (as set)' if way.is_chosen else ''}"
 
 
 def _standing(cost: PlannedCost) -> str:
@@ -218,14 +216,10 @@ def missing_verdicts_table(
         rows,
         "tourney/plan-judge@1",
         "Open judge queries",
-        more=(
-            MoreColumn(
-                Column("Tokens in", key="n_input"), [each and each.n_input for each in tokens]
-            ),
-            MoreColumn(
-                Column("Tokens out", key="n_output"), [each and each.n_output for each in tokens]
-            ),
-        ),
+        more=[
+            MoreColumn(Column(heading, key=key), [each and getattr(each, key) for each in tokens])
+            for heading, key in (("Tokens in", "n_input"), ("Tokens out", "n_output"))
+        ],
         hidden=() if cost else {"n_input", "n_output"},
         notes=(
             f"{total} queries are open" if total else "no query is open",

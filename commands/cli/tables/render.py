@@ -53,9 +53,12 @@ def print_table(table: Table, output_format: Format, console: Console) -> None:
     if output_format is not Format.TABLE:
         console.file.write(_WRITERS[output_format](table))
         return
-    print_lines(
-        chain(_screen(table, console) if table.rows else (), _notes(table, console)), console
+    notes = (
+        _sentence(note, _WARNING if note.startswith("WARNING") else "", console)
+        for note in table.notes
     )
+    rows = _screen(table, console) if table.rows else ()
+    print_lines(chain(rows, chain.from_iterable(notes)), console)
 
 
 def print_lines(lines: Iterable[Text], console: Console) -> None:
@@ -66,11 +69,6 @@ def print_lines(lines: Iterable[Text], console: Console) -> None:
             console.print(line, soft_wrap=True)
         else:
             console.file.write(f"{line.plain}\n")
-
-
-def _notes(table: Table, console: Console) -> Iterator[Text]:
-    for note in table.notes:
-        yield from _sentence(note, _WARNING if note.startswith("WARNING") else "", console)
 
 
 def _sentence(text: str, style: str, console: Console) -> Iterator[Text]:

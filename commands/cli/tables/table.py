@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import NamedTuple
 
 from commands.errors import joined_names
@@ -100,31 +101,28 @@ def difference_table(then: Table, now: Table) -> Table:
 
     Both tables are the same view, of an earlier and a later position.
     """
-    held = {column.key: column for column in (*then.columns, *now.columns)}
+    held = [*{column.key: column for column in (*then.columns, *now.columns)}.values()]
     rows, since = tuple(_rows(then, now)), then.facts["as_of"]
+    names, beside, changing = (
+        [each for each in held if each.role == role] for role in ("names", "is beside", "changes")
+    )
+    marks = [Column("Row", unknown="", key="mark")] if any(row["mark"] for row in rows) else []
     return Table(
         schema=now.schema.replace("@", "-diff@"),
         title=f"{now.title}: since position {since}",
-        columns=(
-            *(each for each in held.values() if each.role == "names"),
-            *(two for each in held.values() if each.role == "is beside" for two in _both(each)),
-            *(three for each in held.values() if each.role == "changes" for three in _three(each)),
-            *([Column("Row", unknown="", key="mark")] if any(row["mark"] for row in rows) else ()),
-        ),
+        columns=(*names, *chain.from_iterable(map(_then_and_now, (*beside, *changing))), *marks),
         rows=rows,
         notes=(*now.notes, *_notes(then, now), *_moved_notes(now, rows)),
         facts={**now.facts, "since": since},
     )
 
 
-def _both(column: Column) -> Iterator[Column]:
+def _then_and_now(column: Column) -> Iterator[Column]:
+    """Yield the columns of what a number was and is, and of how it changed if it may."""
     for when in ("then", "now"):
         yield Column(f"{column.heading} {when}", column.digits, key=f"{column.key}_{when}")
-
-
-def _three(column: Column) -> Iterator[Column]:
-    yield from _both(column)
-    yield Column("Change", column.digits, is_signed=True, key=f"{column.key}_change")
+    if column.role == "changes":
+        yield Column("Change", column.digits, is_signed=True, key=f"{column.key}_change")
 
 
 def _rows(then: Table, now: Table) -> Iterator[Mapping[str, Json]]:

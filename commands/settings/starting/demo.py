@@ -1,6 +1,7 @@
-"""Lay out the demo: the shipped bank, rubric and instructions; tiny weights, or their answers."""
+"""Tournaments that ship: the demo, by tiny weights or their answers, and examples to start from."""
 
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -52,3 +53,22 @@ def _with_weights() -> Iterator[tuple[str, bytes]]:
 def _recorded() -> Iterator[tuple[str, bytes]]:
     for name, shipped in _RECORDED.items():
         yield name, (shipped_data() / "quickstart" / shipped).read_bytes()
+
+
+class Example(StrEnum):
+    """A tournament to start from: own answers, models by name, or two prompts for one model."""
+
+    RAG = "rag"
+    MODELS = "models"
+    PROMPTS = "prompts"
+
+
+def files_of_example(example: Example) -> dict[str, str]:
+    """Return the texts of an example's files by name."""
+    folder = shipped_data() / "examples" / example
+    files = {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.iterdir())}
+    is_of_facts = example is Example.RAG
+    guides = {"factuality": "factuality_general"} if is_of_facts else {"quality": "quality"}
+    for name, shipped in {**guides, "judge": "judge"}.items():
+        files[f"rubrics/{name}.md"] = (RUBRICS / f"{shipped}.md").read_text(encoding="utf-8")
+    return files

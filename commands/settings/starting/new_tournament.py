@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
-from commands.settings.editor_schema import SCHEMA_FILE, SCHEMA_LINE, schema_of_settings
 from commands.settings.inputs import RUBRICS
 from commands.settings.makers import MAKERS, split_maker
+from commands.settings.schema import SCHEMA_FILE, SCHEMA_LINE, schema_of_settings
 from commands.settings.toml import from_home
 from ledger.errors import CannotWrite
 from ledger.storage.files import cannot_write, write_whole

@@ -156,31 +156,30 @@ def test_a_corrected_neighbour_is_a_correction(
     assert backend.n_asked == 5
 
 
-def test_a_chat_and_a_system_prompt_are_options(backend: Answering) -> None:
-    """As of a table; without a chat there is no place for the prompt."""
-    evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat="none", limit=1)
-    evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat="turns", system="Short.", limit=1)
-
-    plain, chat = (each.asked[0] for each in backend.generators)
-    assert (plain.options.is_chat, chat.options.is_chat) == (False, True)
-    assert (plain.entrant.chosen.system, chat.entrant.chosen.system) == (None, "Short.")
-    with pytest.raises(ConfigurationError, match="plain text has no place for it"):
-        evaluate(weights=Path("a"), uses=["mine.py:Doses"], system="Short.")
-
-
-@pytest.mark.usefixtures("backend")
-def test_a_system_prompt_is_on_record_whole() -> None:
-    """A digest of it cannot be read; neither can what the class alone says."""
+def test_a_chat_and_a_system_prompt_are_options_that_are_on_record_whole(
+    backend: Answering,
+) -> None:
+    """A digest cannot be read; neither can what the class alone says."""
     system = f"You are a pirate.\n{'Arr! ' * 50}"
-    evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat="turns", system=system)
-    evaluate(weights=Path("a"), uses=["mine.py:Doses"])
+    ways: list[tuple[ChatForm | None, str | None]] = [
+        ("none", None),
+        ("turns", system),
+        (None, None),
+    ]
+    for chat, said in ways:
+        evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat=chat, system=said, limit=1)
 
+    plain, asked, usual = (each.asked[0] for each in backend.generators)
+    assert [each.options.is_chat for each in (plain, asked, usual)] == [False, True, True]
+    assert (plain.entrant.chosen.system, asked.entrant.chosen.system) == (None, system)
     with store.Ledger.read_only(Path("evaluations.db")) as ledger:
         plans = [each.event for each in ledger.read() if isinstance(each.event, EvaluationPlanned)]
-    assert [each.asking for each in plans] == [
+    assert [each.asking for each in plans[1:]] == [
         WayOfAsking(chat="turns", system=system, max_new_tokens=4),
         WayOfAsking(chat="one-turn", max_new_tokens=4),
     ]
+    with pytest.raises(ConfigurationError, match="plain text has no place for it"):
+        evaluate(weights=Path("a"), uses=["mine.py:Doses"], system="Short.")
 
 
 def test_weights_that_are_asked_in_another_way_stand_beside_the_first(backend: Answering) -> None:
@@ -253,6 +252,10 @@ def test_a_task_file_may_have_any_name(
         ("broken_alone:Doses", EvaluationFault, "SyntaxError"),
         ("broken_alone.py:Doses", EvaluationFault, r"SyntaxError: .*broken_alone\.py, line 1"),
         ("none_alone:Doses", ConfigurationError, "module 'none_alone' cannot be imported"),
+        # no option gives parameters, so no message may ask for them
+        ("choices", ConfigurationError, "--uses choices: it needs parameters or prompts"),
+        # one's results would hide the other's
+        ("mine.py:Same", ConfigurationError, "several evaluations are called doses"),
     ],
 )
 def test_what_cannot_be_used_is_named_and_leaves_no_ledger(
@@ -270,17 +273,3 @@ def test_what_cannot_be_used_is_named_and_leaves_no_ledger(
         evaluate(weights=Path("a"), uses=["mine.py:Doses", uses])
 
     assert (backend.n_asked, Path("evaluations.db").exists()) == (0, False)
-
-
-def test_what_needs_a_table_is_refused_with_what_there_is(backend: Answering) -> None:
-    """No option gives parameters, so no message may ask for them."""
-    with pytest.raises(ConfigurationError, match="--uses choices: it needs parameters or prompts"):
-        evaluate(weights=Path("a"), uses=["choices", "mine.py:Doses"])
-    assert backend.n_asked == 0
-
-
-def test_two_evaluations_of_one_name_are_refused(backend: Answering) -> None:
-    """One's results would hide the other's."""
-    with pytest.raises(ConfigurationError, match="several evaluations are called doses"):
-        evaluate(weights=Path("a"), uses=["mine.py:Doses", "mine.py:Same"])
-    assert backend.n_asked == 0

@@ -58,6 +58,9 @@ def test_a_file_that_is_named_as_another_format_is_refused(place: Path) -> None:
     assert launch(place, "report", "-o", "plain").returncode == 0
     done = launch(place, "report", "-o", "x.html", "--format", "md")
     assert "--output x.html: the report is Markdown, not .html" in done.stderr
+    done = launch(place, "report", "-o", "x.html", "--dimension", "beauty")
+    assert "known: factuality, utility" in done.stderr
+    assert not (place / "x.html").exists()
 
 
 def test_the_report_is_of_a_position_a_dimension_and_without_texts_if_asked(place: Path) -> None:
@@ -71,12 +74,3 @@ def test_the_report_is_of_a_position_a_dimension_and_without_texts_if_asked(plac
     assert "Computed from events 1 to 9 of the ledger" in source
     assert source.count('<table class="board">') == 1
     assert 'class="battle card"' not in source
-
-
-def test_a_dimension_that_is_not_there_writes_nothing(place: Path) -> None:
-    """The message names those that are."""
-    done = launch(place, "report", "--dimension", "beauty")
-
-    assert done.returncode == 2
-    assert "known: factuality, utility" in done.stderr
-    assert not (place / "report.html").exists()

@@ -15,24 +15,24 @@ COLUMNS: Final = {"name": str, "n": int, "share": float}
 RECORDS: Final[tuple[Fields, ...]] = ({"name": '=1, "x"', "n": 2, "other": 0}, {"share": -0.5})
 
 
-def test_a_csv_has_a_header_and_empty_cells_for_what_is_missing(tmp_path: Path) -> None:
-    """Texts are guarded against spreadsheets, numbers are not texts."""
-    write_records(RECORDS, tmp_path / "a.csv", COLUMNS)
+def test_a_file_has_the_columns_and_types_that_its_kind_can_have(tmp_path: Path) -> None:
+    """Texts are guarded against spreadsheets, numbers are not texts; lines of JSON lose nothing.
+
+    A column of Parquet without a value has a type all the same.
+    """
+    for suffix in ("csv", "parquet", "jsonl"):
+        write_records(RECORDS, tmp_path / f"a.{suffix}", COLUMNS)
 
     written = (tmp_path / "a.csv").read_bytes().decode()
-    assert written == 'name,n,share\r\n"\'=1, ""x""",2,\r\n,,-0.5\r\n'
-
-
-def test_a_parquet_file_is_one_with_the_types_of_its_columns(tmp_path: Path) -> None:
-    """A column without a value has a type all the same."""
-    write_records(RECORDS, tmp_path / "a.parquet", COLUMNS)
-
     table = pq.read_table(tmp_path / "a.parquet")
+    assert written == 'name,n,share\r\n"\'=1, ""x""",2,\r\n,,-0.5\r\n'
     assert [str(each) for each in table.schema.types] == ["string", "int64", "double"]
     assert table.to_pylist() == [
         {"name": '=1, "x"', "n": 2, "share": None},
         {"name": None, "n": None, "share": -0.5},
     ]
+    lines = (tmp_path / "a.jsonl").read_text().splitlines()
+    assert tuple(map(json.loads, lines)) == RECORDS
 
 
 def test_more_rows_than_one_batch_are_all_written(tmp_path: Path) -> None:
@@ -42,14 +42,6 @@ def test_more_rows_than_one_batch_are_all_written(tmp_path: Path) -> None:
     write_records(rows, tmp_path / "a.parquet", {"n": int})
 
     assert pq.read_table(tmp_path / "a.parquet")["n"].to_pylist() == [*range(12_345)]
-
-
-def test_lines_of_json_hold_the_records_as_they_are(tmp_path: Path) -> None:
-    """Nothing is added, and nothing is taken away."""
-    write_records(RECORDS, tmp_path / "a.jsonl", COLUMNS)
-
-    lines = (tmp_path / "a.jsonl").read_text().splitlines()
-    assert tuple(map(json.loads, lines)) == RECORDS
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])

@@ -6,6 +6,9 @@ from commands.errors import NoCredentials
 from commands.settings import api_keys
 from commands.settings.api_keys import key_in, redacted, require_keys, without_keys
 
+EXPORT = "and none is set; export UNSET=..."
+OFFLINE = ', or judge offline: [judge] provider = "reference"'
+
 
 @pytest.mark.parametrize(
     ("message", "told"),
@@ -30,34 +33,24 @@ def test_what_looks_like_a_key_is_not_told(message: str, told: str) -> None:
 
 
 def test_a_key_is_known_once_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its value, wherever it comes back; in JSON, a quotation mark is written otherwise."""
+    """By its value, wherever it comes back; in JSON, a quotation mark is written otherwise.
+
+    One that begins with another is taken out whole. A placeholder, as servers of one's own often
+    want, stands in many replies and is none.
+    """
     monkeypatch.setattr(api_keys, "_remembered", set())
     monkeypatch.setenv("MY_SERVER", 'word"of-mine')
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "one-long-word")
+    monkeypatch.setenv("HF_TOKEN", "one-long-word-and-more")
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
     before = without_keys('word"of-mine')
 
     key_in("MY_SERVER")
 
     assert before == 'word"of-mine'
     assert without_keys(r'word"of-mine, "word\"of-mine"') == '[key], "[key]"'
-
-
-def test_a_placeholder_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Servers of one's own often want some key; the word stands in many replies."""
-    monkeypatch.setattr(api_keys, "_remembered", set())
-    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
-
-    assert without_keys("The list is EMPTY.") == "The list is EMPTY."
-
-
-def test_a_key_that_begins_with_another_is_taken_out_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The rest of it would still tell much."""
-    monkeypatch.setattr(api_keys, "_remembered", set())
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "one-long-word")
-    monkeypatch.setenv("HF_TOKEN", "one-long-word-and-more")
-
     assert without_keys("one-long-word-and-more") == "[key]"
+    assert without_keys("The list is EMPTY.") == "The list is EMPTY."
 
 
 @pytest.mark.parametrize(
@@ -66,10 +59,7 @@ def test_a_key_that_begins_with_another_is_taken_out_whole(
         ({"judge 'a'": ("SET",), "judge 'b'": ("UNSET", "SET"), "judge 'c'": ()}, None),
         (
             {"judge 'a'": ("UNSET", "OTHER")},
-            (
-                "judge 'a' needs an API key, and none is set; export UNSET=..., or judge offline: "
-                '[judge] provider = "reference"'
-            ),
+            f"judge 'a' needs an API key, {EXPORT}{OFFLINE}",
         ),
         (
             {
@@ -77,17 +67,12 @@ def test_a_key_that_begins_with_another_is_taken_out_whole(
                 "[[entrants]] 'b'": ("OTHER",),
                 "[[entrants]] 'c'": ("OTHER",),
             },
-            (
-                "judge 'a', [[entrants]] 'b', [[entrants]] 'c' need API keys, and none is set;"
-                ' export UNSET=... OTHER=..., or judge offline: [judge] provider = "reference"'
-            ),
+            f"judge 'a', [[entrants]] 'b', [[entrants]] 'c' need API keys, {EXPORT} OTHER=..."
+            + OFFLINE,
         ),
         (
             {"[[entrants]] 'b'": ("UNSET",)},
-            (
-                "[[entrants]] 'b' needs an API key, and none is set; export UNSET=..., or set"
-                " base_url to another server"
-            ),
+            f"[[entrants]] 'b' needs an API key, {EXPORT}, or set base_url to another server",
         ),
     ],
 )

@@ -1,9 +1,11 @@
-"""Prompt banks and rubrics: read from files, shipped, and laid out for the demonstration."""
+"""Prompt banks, rubrics and instructions: read from files, and as they ship."""
 
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -24,12 +26,19 @@ from ledger.identity import Dimension, digest_of_bytes
 from projections.verdicts.queries import system_text
 from tests.support.builders.commands import record, write_bank, write_rubric
 
-ASKED_BY_THE_DEMO = {
+ASKED_BY_THE_DEMO: Final = {
     "factuality": "8b23b380af612e4e5b5f514087145c0a5b22dc7308c1ba0ce1893da6de40f396",
     "calibration": "282be61ea81f3e8cf1090f4072d9588a7433681f8b20096fb18f065da5ee62fb",
     "clinical_utility": "fc91887204da7a6bbe8d49f1e6e6d644538462d65e58a2197b033ab98cfd175d",
 }
 """Digests of the system text by dimension."""
+FOLDER: Final = Path(rubrics.__path__[0])
+FACTUALITY: Final = Dimension("factuality")
+READERS: Final[dict[str, Callable[[Path], object]]] = {
+    "prompt bank": read_bank,
+    "rubric": lambda path: read_rubric(path, FACTUALITY),
+    "file of instructions": read_instructions,
+}
 
 
 def read_as_bank(folder: Path, *lines: str) -> tuple[Prompt, ...]:
@@ -52,21 +61,17 @@ def line(prompt_id: str = "p1", **fields: object) -> str:
 
 
 def test_prompts_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
-    """Bank order is the order of matches and of the pilot."""
-    prompts = read_as_bank(
-        tmp_path, line("p2"), line("p1", tags=["dose"], expected_behavior="hedge")
-    )
+    """It is that of matches and of the pilot; blank lines and other line ends say nothing."""
+    second = line("p1", tags=["dose"], expected_behavior="hedge", gold_answer=" Vitamin K\n")
+
+    prompts = read_as_bank(tmp_path, "", line("p2") + "\r", "   ", second, "")
 
     assert [prompt.prompt_id for prompt in prompts] == ["p2", "p1"]
     assert prompts[1].tags == ("dose",)
     assert prompts[1].expected_behavior == "hedge"
-
-
-def test_blank_lines_and_other_line_ends_are_tolerated(tmp_path: Path) -> None:
-    """Editors add them, and they say nothing."""
-    prompts = read_as_bank(tmp_path, "", line("p1") + "\r", "   ", line("p2"), "")
-
-    assert [prompt.prompt_id for prompt in prompts] == ["p1", "p2"]
+    assert prompts[1].gold_answer == " Vitamin K\n"  # its digest names queries that were paid for
+    again = read_bank(write_bank(tmp_path / "again.jsonl", (each.fields for each in prompts)))
+    assert again == prompts
 
 
 def test_the_mark_of_an_editor_on_windows_is_no_part_of_a_text(tmp_path: Path) -> None:
@@ -74,16 +79,13 @@ def test_the_mark_of_an_editor_on_windows_is_no_part_of_a_text(tmp_path: Path) -
     bank = write_bank(tmp_path / "bank.jsonl", [record("p1")])
     rubric, instructions = write_rubric(tmp_path / "factuality.md"), tmp_path / "judge.md"
     instructions.write_text("<!-- version: 1 -->\n\nJudge.\n", encoding="utf-8")
+    files = dict(zip(READERS, (bank, rubric, instructions), strict=True))
+    without = [read(files[what]) for what, read in READERS.items()]
 
-    def read() -> object:
-        of = Dimension("factuality")
-        return read_bank(bank), read_rubric(rubric, of), read_instructions(instructions)
-
-    without = read()
-    for file in (bank, rubric, instructions):
+    for file in files.values():
         file.write_text(file.read_text(encoding="utf-8"), encoding="utf-8-sig")
 
-    assert read() == without
+    assert [read(files[what]) for what, read in READERS.items()] == without
 
 
 def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
@@ -112,14 +114,12 @@ def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
         (line(text=1).replace("1", "1" * 5_000), "a number has too many digits"),
         ('["p1"]', "a prompt is a JSON object, this is a list"),
         (line(text="half a pair: \ud800"), r"'text' has '\ud800', half of a surrogate pair"),
-        (line(text="the other half: \udc00"), r"'text' has '\udc00', half of a surrogate pair"),
         (line(tags=["dose", "\udc00"]), r"'tags' has '\udc00', half of a surrogate pair"),
-        (json.dumps({"messages": [{"role": "user"}]}), "turn 1 of 'messages' is no turn, which"),
-        (json.dumps({"turns": "Hi"}), "'turns' is 'Hi', not a list; write"),
         (json.dumps({"text": "Why?", "system": "Be brief."}), "unknown field 'system'; write the"),
         ("7", "a prompt is a JSON object, this is a number"),
         ("null", "a prompt is a JSON object, this is null"),
         ("false", "a prompt is a JSON object, this is true or false"),
+        (line("p0", text="Another?"), "prompt_id 'p0' is taken by line 1; give each prompt its"),
     ],
 )
 def test_a_line_that_is_no_prompt_is_told_with_its_number(
@@ -151,21 +151,12 @@ ARRAY = """
 
 
 def test_a_json_array_is_a_bank(tmp_path: Path) -> None:
-    """Most programs write one; the prompts are the same as in lines."""
+    """Most programs write one; a fault has the line on which its prompt begins."""
     lines = read_as_bank(tmp_path, *(json.dumps(each) for each in json.loads(ARRAY)))
 
     assert read_as_bank(tmp_path, ARRAY) == lines
     assert len(lines) == 3
-    (tmp_path / "empty.jsonl").write_text(" [ ]")
-    with pytest.raises(ConfigurationError, match="the prompt bank is empty"):
-        read_bank(tmp_path / "empty.jsonl")
-
-
-def test_a_fault_in_an_array_has_the_line_on_which_its_prompt_begins(tmp_path: Path) -> None:
-    """As an editor finds it."""
-    wrong = ARRAY.replace('"Why?"', "3").replace('"When?"', '""')
-
-    assert faults(tmp_path, wrong) == (
+    assert faults(tmp_path, ARRAY.replace('"Why?"', "3").replace('"When?"', '""')) == (
         "bank.jsonl:3: 'text': must be a text, not a whole number",
         "bank.jsonl:6: 'text': must not be empty",
     )
@@ -174,6 +165,8 @@ def test_a_fault_in_an_array_has_the_line_on_which_its_prompt_begins(tmp_path: P
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("\n", "the prompt bank is empty; it holds one JSON object a line"),
+        (" [ ]", "the prompt bank is empty; it holds one JSON object a line"),
         ('[{"text": "Why?"},\n {"text": }]', "not JSON: Expecting value at line 2, column 11"),
         ('[{"text": "Why?"}]\n{"text": "Who?"}', "not JSON: Extra data at line 2, column 1"),
         ("[" * 100_000, "nested too deeply"),
@@ -181,70 +174,44 @@ def test_a_fault_in_an_array_has_the_line_on_which_its_prompt_begins(tmp_path: P
         ('{\n "text": "Why?"\n}', "one JSON object over several lines; write one object a line, "),
     ],
 )
-def test_other_layouts_of_json_are_told_once(tmp_path: Path, text: str, why: str) -> None:
-    """Not once for each of their lines."""
+def test_a_bank_that_is_none_is_told_once(tmp_path: Path, text: str, why: str) -> None:
+    """Not once for each of its lines; a tournament on nothing would look as if it went well."""
     (found,) = faults(tmp_path, text)
 
     assert found.startswith(f"bank.jsonl: {why}")
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_a_file_of_utf_16_is_called_that(tmp_path: Path, encoding: str) -> None:
-    """Windows saves so as `Unicode`, with a mark at the beginning or without."""
-    bank, rubric = tmp_path / "bank.jsonl", tmp_path / "factuality.md"
-    bank.write_text(line(), encoding=encoding)
-    write_rubric(rubric)
-    rubric.write_text(rubric.read_text(), encoding=encoding)
-
-    with pytest.raises(
-        ConfigurationError, match="bank cannot be read: it is UTF-16; save it as UTF-8"
-    ):
-        read_bank(bank)
-    with pytest.raises(
-        ConfigurationError, match="rubric cannot be read: it is UTF-16; save it as UTF-8"
-    ):
-        read_rubric(rubric, Dimension("factuality"))
-
-
-def test_a_text_that_is_there_twice_is_told_as_that(tmp_path: Path) -> None:
-    """Whoever gave no ids does not know them."""
-    twice = [json.dumps({"text": text}) for text in ("Why?", "Who?", "Why?", "Why?")]
-
-    (found,) = faults(tmp_path, *twice)
-
-    remedy = "remove one of them, or give each a prompt_id to ask both"
-    assert found == f"bank.jsonl:3: the text is that of line 1; {remedy} (on 2 lines: 3, 4)"
-
-
-def test_one_fault_on_many_lines_is_told_once(tmp_path: Path) -> None:
-    """A misspelt field is on every line, and a screen of them would hide the others."""
+def test_one_fault_on_many_lines_is_told_once_beside_the_others(tmp_path: Path) -> None:
+    """A misspelt field is on every line; a bank of hundreds is not mended one line a run."""
     wrong = [line(f"p{n}").replace("prompt_id", "promt_id") for n in range(18)]
 
-    found = faults(tmp_path, *wrong, line("p19", text=""), line("p20", text=""))
+    found = faults(tmp_path, *wrong, line("p19", text=""), "{", line("p20", text=""))
 
     lines = "(on 18 lines: 1, 2, 3, 4, 5 and 13 more)"
-    assert [*found] == [
+    assert found[:2] == (
         f"bank.jsonl:1: unknown field 'promt_id'; did you mean 'prompt_id'? {lines}",
-        "bank.jsonl:19: 'text': must not be empty (on 2 lines: 19, 20)",
-    ]
+        "bank.jsonl:19: 'text': must not be empty (on 2 lines: 19, 21)",
+    )
+    assert [each.partition(": ")[0] for each in found[2:]] == ["bank.jsonl:20"]
 
 
 def test_a_prompt_alone_is_enough(tmp_path: Path) -> None:
     """Its id follows from the text, wherever the line stands; `prompt` is another name of it."""
-    first, second = {"prompt": "Why?"}, {"text": "Who?", "gold_answer": "Ann"}
-    there, back = tmp_path / "there.jsonl", tmp_path / "back.jsonl"
-    there.write_text("\n".join(map(json.dumps, (first, second))), encoding="utf-8")
-    back.write_text("\n".join(map(json.dumps, (second, first))), encoding="utf-8")
+    first, second = '{"prompt": "Why?"}', '{"text": "Who?", "gold_answer": "Ann"}'
 
-    why, who = read_bank(there)
+    why, who = read_as_bank(tmp_path, first, second)
 
     assert (why.text, why.source, why.subject) == ("Why?", "own", "general")
     assert who.gold_answer == "Ann"
     assert why.prompt_id != who.prompt_id
-    assert read_bank(back) == (who, why)
+    assert read_as_bank(tmp_path, second, first) == (who, why)
+    remedy = "remove one of them, or give each a prompt_id to ask both"
+    assert faults(tmp_path, first, second, first, first) == (
+        f"bank.jsonl:3: the text is that of line 1; {remedy} (on 2 lines: 3, 4)",
+    )
 
 
-@pytest.mark.parametrize("blank", ["", "  ", "\t\n", "\u00a0"])
+@pytest.mark.parametrize("blank", ["", "\t\n", "\u00a0"])
 def test_a_blank_gold_answer_is_none(tmp_path: Path, blank: str) -> None:
     """A spreadsheet or a script leaves one behind; a judge would compare with nothing."""
     (found,) = read_as_bank(tmp_path, line("p1", gold_answer=blank))
@@ -252,71 +219,60 @@ def test_a_blank_gold_answer_is_none(tmp_path: Path, blank: str) -> None:
 
     assert found == none
     assert found.gold_answer is None
-    assert found.content_digest == none.content_digest
 
 
-def test_a_gold_answer_is_kept_as_it_is_written(tmp_path: Path) -> None:
-    """Its digest names queries that were paid for."""
-    (found,) = read_as_bank(tmp_path, line("p1", gold_answer=" Vitamin K\n"))
+@pytest.mark.parametrize("what", READERS)
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "{file}: there is no such {what}; correct ["),
+        (b'{"text": "caf\xe9"}', "{file}: the {what} cannot be read: 'utf-8' codec can't decode"),
+        ("x".encode("utf-16"), "{file}: the {what} cannot be read: it is UTF-16; save it as UTF-8"),
+        ("x".encode("utf-16-le"), "{file}: the {what} cannot be read: it is UTF-16; save it as"),
+        ("x".encode("utf-16-be"), "{file}: the {what} cannot be read: it is UTF-16; save it as"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_by_its_path(
+    tmp_path: Path, what: str, content: bytes | None, why: str
+) -> None:
+    """A wrong path in the settings, or another encoding, as Windows saves it."""
+    file = tmp_path / "file"
+    if content is not None:
+        file.write_bytes(content)
 
-    assert found.gold_answer == " Vitamin K\n"
-
-
-def test_an_id_that_is_taken_names_both_lines(tmp_path: Path) -> None:
-    """Responses go by the id, so two prompts under one would be mixed up."""
-    (found,) = faults(tmp_path, line("p1"), line("p2"), line("p1", text="Another?"))
-
-    assert found == "bank.jsonl:3: prompt_id 'p1' is taken by line 1; give each prompt its own"
-
-
-def test_all_faulty_lines_are_told_at_once(tmp_path: Path) -> None:
-    """A bank of hundreds is not mended one line a run."""
-    found = faults(tmp_path, "{", line("p1"), "3", line("p1"))
-
-    assert [fault.split(": ")[0] for fault in found] == [
-        "bank.jsonl:1",
-        "bank.jsonl:3",
-        "bank.jsonl:4",
-    ]
-
-
-def test_an_empty_bank_is_a_fault(tmp_path: Path) -> None:
-    """A tournament on nothing would end at once and look as if it went well."""
-    (found,) = faults(tmp_path, "", "")
-
-    assert found == "bank.jsonl: the prompt bank is empty; it holds one JSON object a line"
+    with pytest.raises(ConfigurationError, match=re.escape(why.format(file=file, what=what))):
+        READERS[what](file)
+    with pytest.raises(ConfigurationError, match=f"the {what} cannot be read: Is a directory"):
+        READERS[what](tmp_path)
 
 
-def test_a_bank_that_cannot_be_read_is_told_by_its_path(tmp_path: Path) -> None:
-    """A wrong path in the settings, or a file of another encoding."""
-    latin = tmp_path / "latin.jsonl"
-    latin.write_bytes(b'{"text": "caf\xe9"}')
+def test_further_samples_follow_the_whole_bank(tmp_path: Path) -> None:
+    """A design that draws pairs prompt by prompt keeps those of the first samples."""
+    bank = tmp_path / "bank.jsonl"
+    write_bank(bank, [{"prompt_id": "a", "text": "A?"}, {"prompt_id": "b", "text": "B?"}])
 
-    with pytest.raises(ConfigurationError, match=r"latin\.jsonl: the prompt bank cannot be read"):
-        read_bank(latin)
-    with pytest.raises(ConfigurationError, match=r"none\.jsonl: there is no such prompt bank"):
-        read_bank(tmp_path / "none.jsonl")
+    prompts = read_bank(bank, 3)
 
+    assert [each.prompt_id for each in prompts] == ["a", "b", "a#2", "b#2", "a#3", "b#3"]
+    assert [each.text for each in prompts] == ["A?", "B?"] * 3
 
-def test_a_bank_that_was_written_out_is_read_again(tmp_path: Path) -> None:
-    """Users build banks by programs, through the same fields."""
-    prompts = read_as_bank(tmp_path, line("p1"), line("p2", gold_answer=None))
-
-    again = read_bank(write_bank(tmp_path / "again.jsonl", (each.fields for each in prompts)))
-
-    assert again == prompts
+    write_bank(bank, [{"prompt_id": "a", "text": "A?"}, {"prompt_id": "a#2", "text": "B?"}])
+    assert len(read_bank(bank)) == 2
+    with pytest.raises(ConfigurationError, match="'a#2' names a sample of another prompt"):
+        read_bank(bank, 2)
 
 
-@pytest.fixture(scope="module")
-def shipped() -> tuple[Prompt, ...]:
-    """Give the bank that ships."""
-    return read_bank(shipped_data() / "bank.jsonl")
-
-
-def test_the_shipped_curated_prompts_expect_each_behaviour(shipped: tuple[Prompt, ...]) -> None:
-    """Calibration is compared on them, so each behaviour and category must be there enough."""
+def test_the_shipped_bank_has_gold_answers_exactly_where_one_exists() -> None:
+    """A curated prompt has a right behaviour instead; calibration is compared on these."""
+    shipped = read_bank(shipped_data() / "bank.jsonl")
     curated = [prompt for prompt in shipped if prompt.source == "curated"]
 
+    assert Counter(prompt.source for prompt in shipped) == {
+        "recall": 24,
+        "vignette": 69,
+        "curated": 50,
+    }
+    assert len({prompt.text for prompt in shipped}) == len(shipped)
     assert Counter(prompt.expected_behavior for prompt in curated) == {
         "hedge": 20,
         "answer": 20,
@@ -328,27 +284,12 @@ def test_the_shipped_curated_prompts_expect_each_behaviour(shipped: tuple[Prompt
         "boundary_of_knowledge": 8,
         "high_stakes": 13,
     }
-
-
-def test_the_shipped_bank_has_gold_answers_exactly_where_one_exists(
-    shipped: tuple[Prompt, ...],
-) -> None:
-    """A curated prompt has a right behaviour instead of a right answer; none is there twice."""
-    assert Counter(prompt.source for prompt in shipped) == {
-        "recall": 24,
-        "vignette": 69,
-        "curated": 50,
-    }
-    assert len({prompt.text for prompt in shipped}) == len(shipped)
     for prompt in shipped:
-        has_gold = prompt.source in {"recall", "vignette"}
+        has_gold = prompt.source != "curated"
 
         assert bool(prompt.gold_answer) == has_gold
         assert (prompt.expected_behavior is None) == has_gold
         assert (prompt.category is None) == has_gold
-
-
-FACTUALITY = Dimension("factuality")
 
 
 def read_as_rubric(folder: Path, text: str) -> Rubric:
@@ -358,93 +299,60 @@ def read_as_rubric(folder: Path, text: str) -> Rubric:
     return read_rubric(path, FACTUALITY)
 
 
-def fault(folder: Path, text: str) -> str:
-    """Return what is wrong, its place without the folder."""
-    with pytest.raises(ConfigurationError) as caught:
-        read_as_rubric(folder, text)
-    (found,) = caught.value.faults
-    return found.removeprefix(f"{folder}/")
-
-
 def test_a_rubric_is_kept_whole_with_its_version(tmp_path: Path) -> None:
     """The judge is shown the file as it is, and its digest names the version line too."""
-    text = "<!-- version: 2.1 -->\n+++\nneeds_gold = true\n+++\n\n# Factuality\n"
+    front = "needs_gold = true\nshows_expected_behavior = true"
+    text = f"<!-- version: 2.1 -->\n+++\n{front}\n+++\n\n# Factuality\n"
 
     rubric = read_as_rubric(tmp_path, text)
 
-    assert rubric == Rubric(dimension=FACTUALITY, version="2.1", needs_gold=True, text=text)
-
-
-def test_front_matter_says_what_the_judge_is_shown(tmp_path: Path) -> None:
-    """Only some dimensions may see the gold answer or the expected behaviour."""
-    front = "needs_gold = false\nshows_expected_behavior = true"
-
-    rubric = read_rubric(write_rubric(tmp_path / "r.md", front=front), FACTUALITY)
-
-    assert not rubric.needs_gold
-    assert rubric.shows_expected_behavior
-
-
-def test_a_rubric_without_a_version_is_refused(tmp_path: Path) -> None:
-    """Verdicts are quoted with the version of the rubric that they were given under."""
-    assert fault(tmp_path, "# Factuality\n") == (
-        "factuality.md:1: a rubric begins with its version, as in <!-- version: 1 -->"
-    )
-
-
-def test_a_rubric_without_front_matter_is_refused(tmp_path: Path) -> None:
-    """Whether gold is needed has no default that could pass for the author's choice."""
-    assert fault(tmp_path, "<!-- version: 1 -->\n# Factuality\n").startswith(
-        "factuality.md:2: front matter is missing: +++, then needs_gold = true or false"
+    assert rubric == Rubric(
+        dimension=FACTUALITY,
+        version="2.1",
+        needs_gold=True,
+        shows_expected_behavior=True,
+        text=text,
     )
 
 
 @pytest.mark.parametrize(
-    ("front", "said"),
+    ("text", "faults"),
     [
-        ("needs_gold yes", "the front matter is not TOML: Expected '='"),
-        ("needs_gold = 'maybe'", "front matter: 'needs_gold' is 'maybe': must be true or false"),
+        ("# Factuality\n", ["1: a rubric begins with its version, as in <!-- version: 1 -->"]),
+        ("\n# Factuality\n", ["2: front matter is missing: +++, then needs_gold = true or false"]),
+        ("\n+++\nneeds_gold yes\n+++\n", ["2: the front matter is not TOML: Expected '='"]),
         (
-            "needs_gold = true\nshow_expected_behaviour = true",
-            "unknown key 'show_expected_behaviour'; did you mean 'shows_expected_behavior'?",
+            "\n+++\nneeds_gold = 'maybe'\n+++\n",
+            ["2: front matter: 'needs_gold' is 'maybe': must be true or false"],
         ),
         (
-            "shows_expected_behavior = true",
-            "front matter: 'needs_gold' is missing; say needs_gold =",
+            "\n+++\nneeds_gold = true\nshow_expected_behaviour = true\n+++\n",
+            ["2: front matter: unknown key 'show_expected_behaviour'; did you mean 'shows_"],
         ),
-        ("", "front matter: 'needs_gold' is missing; say needs_gold = true or false"),
+        (
+            "\n+++\nneeds_glod = true\n+++\n",
+            [
+                "2: front matter: 'needs_gold' is missing; say needs_gold = true or false",
+                "2: front matter: unknown key 'needs_glod'; did you mean 'needs_gold'?",
+            ],
+        ),
+        ("\n+++\n\n+++\n", ["2: front matter: 'needs_gold' is missing; say needs_gold = true"]),
+        ("\n+++\n+++", ["2: front matter: 'needs_gold' is missing; say needs_gold = true"]),
     ],
 )
-def test_wrong_front_matter_is_told_on_one_line(tmp_path: Path, front: str, said: str) -> None:
-    """A fault among others has one line of its own, without the libraries' links."""
-    found = fault(tmp_path, f"<!-- version: 1 -->\n+++\n{front}\n+++\n")
+def test_a_rubric_that_lacks_its_beginning_is_refused(
+    tmp_path: Path, text: str, faults: list[str]
+) -> None:
+    """Verdicts are quoted with its version; whether gold is needed has no default.
 
-    assert found.startswith("factuality.md:2: ")
-    assert said in found
-    assert "\n" not in found
-
-
-def test_empty_front_matter_is_not_called_missing(tmp_path: Path) -> None:
-    """It is there, between its two lines; what it lacks is a key."""
-    found = fault(tmp_path, "<!-- version: 1 -->\n+++\n+++")
-
-    assert found.startswith("factuality.md:2: front matter: 'needs_gold' is missing; ")
-
-
-def test_a_misspelt_key_of_front_matter_is_told_as_unknown_and_missing(tmp_path: Path) -> None:
-    """As in the settings: both, each on a line of its own."""
+    Each fault has one line of its own, without the libraries' links.
+    """
     with pytest.raises(ConfigurationError) as caught:
-        read_as_rubric(tmp_path, "<!-- version: 1 -->\n+++\nneeds_glod = true\n+++\n")
+        read_as_rubric(tmp_path, f"<!-- version: 1 -->{text}" if text[0] == "\n" else text)
 
-    missing, unknown = (each.partition("front matter: ")[2] for each in caught.value.faults)
-    assert missing == "'needs_gold' is missing; say needs_gold = true or false"
-    assert unknown == "unknown key 'needs_glod'; did you mean 'needs_gold'?"
-
-
-def test_a_rubric_that_is_not_there_is_told_by_its_path(tmp_path: Path) -> None:
-    """A wrong path in the settings is found before anything is recorded."""
-    with pytest.raises(ConfigurationError, match=r"none\.md: there is no such rubric; correct "):
-        read_rubric(tmp_path / "none.md", FACTUALITY)
+    for found, fault in zip(caught.value.faults, faults, strict=True):
+        assert found.startswith(f"{tmp_path}/factuality.md:{fault}")
+        assert "\n" not in found
 
 
 @pytest.mark.parametrize(
@@ -458,15 +366,18 @@ def test_a_rubric_that_is_not_there_is_told_by_its_path(tmp_path: Path) -> None:
 def test_the_shipped_rubrics_read_well(
     dimension: str, needs_gold: bool, shows_expected_behavior: bool
 ) -> None:
-    """Gold answers would bias a judge on every dimension but factuality."""
-    path = Path(rubrics.__path__[0]) / f"{dimension}.md"
+    """Gold answers would bias a judge on every dimension but factuality.
 
-    rubric = read_rubric(path, Dimension(dimension))
+    One changed byte would ask every query of the demo and of the 7B example again.
+    """
+    rubric = read_rubric(FOLDER / f"{dimension}.md", Dimension(dimension))
 
+    text = system_text(read_instructions(FOLDER / "judge_medical.md"), rubric, "line")
     assert rubric.version == "1"
     assert rubric.needs_gold is needs_gold
     assert rubric.shows_expected_behavior is shows_expected_behavior
     assert "## How to compare" in rubric.text
+    assert digest_of_bytes(text.encode()) == ASKED_BY_THE_DEMO[dimension]
 
 
 def told(folder: Path, text: str) -> Instructions:
@@ -484,22 +395,6 @@ def test_instructions_are_kept_whole_and_shown_without_their_version(tmp_path: P
 
     assert instructions == Instructions(version="2.1", text=text)
     assert instructions.guidance == "# Compare\n\nBe brief."
-
-
-def test_further_samples_follow_the_whole_bank(tmp_path: Path) -> None:
-    """A design that draws pairs prompt by prompt keeps those of the first samples."""
-    bank = tmp_path / "bank.jsonl"
-    write_bank(bank, [{"prompt_id": "a", "text": "A?"}, {"prompt_id": "b", "text": "B?"}])
-
-    prompts = read_bank(bank, 3)
-
-    assert [each.prompt_id for each in prompts] == ["a", "b", "a#2", "b#2", "a#3", "b#3"]
-    assert [each.text for each in prompts] == ["A?", "B?"] * 3
-
-    write_bank(bank, [{"prompt_id": "a", "text": "A?"}, {"prompt_id": "a#2", "text": "B?"}])
-    assert len(read_bank(bank)) == 2
-    with pytest.raises(ConfigurationError, match="'a#2' names a sample of another prompt"):
-        read_bank(bank, 2)
 
 
 @pytest.mark.parametrize(
@@ -522,31 +417,6 @@ def test_instructions_that_say_nothing_or_have_no_version_are_refused(
         told(tmp_path, text)
 
 
-def test_instructions_that_cannot_be_read_say_what_to_do(tmp_path: Path) -> None:
-    """A wrong path in the settings, a folder, or a file of another encoding."""
-    latin = tmp_path / "latin.md"
-    latin.write_bytes(b"<!-- version: 1 -->\ncaf\xe9")
-
-    for path, why in (
-        (tmp_path / "none.md", "there is no such file of instructions; correct [judge] instruct"),
-        (tmp_path, "the file of instructions cannot be read: Is a directory; correct [judge] inst"),
-        (latin, "the file of instructions cannot be read: 'utf-8' codec can't decode byte 0xe9 in"),
-    ):
-        with pytest.raises(ConfigurationError, match=re.escape(f"{path}: {why}")):
-            read_instructions(path)
-
-
-@pytest.mark.parametrize(("name", "digest"), ASKED_BY_THE_DEMO.items())
-def test_the_medical_instructions_are_sent_as_they_ever_were(name: str, digest: str) -> None:
-    """One changed byte would ask every query of the demo and of the 7B example again."""
-    folder = Path(rubrics.__path__[0])
-    rubric = read_rubric(folder / f"{name}.md", Dimension(name))
-
-    text = system_text(read_instructions(folder / "judge_medical.md"), rubric, "line")
-
-    assert digest_of_bytes(text.encode()) == digest
-
-
 def test_the_seven_billions_show_evaluations_that_can_be_asked_for(tmp_path: Path) -> None:
     """They are comments there: who takes the marks away has tables that are right."""
     lines = (shipped_data() / "olmo2-7b" / "tournament.toml").read_text("utf-8").splitlines()
@@ -561,7 +431,10 @@ def test_the_seven_billions_show_evaluations_that_can_be_asked_for(tmp_path: Pat
 
 
 def test_the_four_entrants_of_the_seven_billions_are_ready_to_be_run() -> None:
-    """Each differs from the one before it in one thing, so that a difference can be told."""
+    """Each differs from the one before it in one thing, so that a difference can be told.
+
+    Its paths are those of the folder that a user copies bank and rubrics to.
+    """
     shipped = read_settings(shipped_data() / "olmo2-7b" / "tournament.toml", {})
 
     base, security, robust, jury = shipped.entrants
@@ -578,6 +451,11 @@ def test_the_four_entrants_of_the_seven_billions_are_ready_to_be_run() -> None:
     assert said(robust) == {"rob_checkpoint": -1, **one_head}
     assert said(jury) == {"rob_checkpoint": -1, **one_head, "bypass_jury": False}
     assert len({each.model_dump()["weights"] for each in shipped.entrants}) == 1
+    assert {each.path for each in shipped.rubrics} == {
+        Path("rubrics") / f"{name}.md" for name in ASKED_BY_THE_DEMO
+    }
+    assert shipped.judge.provider == "anthropic-batch"
+    assert shipped.judge.instructions == Path("rubrics/judge_medical.md")
 
 
 def said(section: EntrantSection) -> dict[str, object]:
@@ -585,23 +463,6 @@ def said(section: EntrantSection) -> dict[str, object]:
     fields = section.model_dump(include={"heads", "heads_depth", "beta"})
     assert fields == {"heads": 9, "heads_depth": 3, "beta": 1.0}
     return section.model_dump(include={"rob_checkpoint", "bypass_jury", "temperature"})
-
-
-def test_the_seven_billions_are_judged_on_every_shipped_rubric() -> None:
-    """Its paths are those of the folder that a user copies bank and rubrics to."""
-    shipped = read_settings(shipped_data() / "olmo2-7b" / "tournament.toml", {})
-
-    folder = Path(rubrics.__path__[0])
-    guides = {file.name for file in folder.glob("*.md")}
-    assert {each.path for each in shipped.rubrics} == {
-        Path("rubrics") / name
-        for name in guides - {"judge.md", "judge_medical.md", "quality.md", "factuality_general.md"}
-    }
-    assert all(
-        read_rubric(folder / each.path.name, Dimension(each.dimension)) for each in shipped.rubrics
-    )
-    assert shipped.judge.provider == "anthropic-batch"
-    assert shipped.judge.instructions == Path("rubrics/judge_medical.md")
 
 
 @pytest.mark.parametrize(

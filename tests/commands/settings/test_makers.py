@@ -33,20 +33,16 @@ def entrants(*lines: str) -> str:
     return "".join(f'[[entrants]]\nid = "e{n}"\n{line}\n' for n, line in enumerate(lines))
 
 
-@pytest.mark.parametrize("maker", MAKERS)
-def test_an_entrant_is_asked_at_its_maker(tmp_path: Path, maker: str) -> None:
-    """Nobody looks up an address, or what the variable of the key is called."""
-    text = entrants(f'model = "{maker}/org/large:free"', 'model = "openai/gpt-5.6"')
-
-    first, _ = settings_of(tmp_path, text).entrants
-
-    assert isinstance(first, EndpointSection)
-    assert (first.model, first.base_url, first.api_key_env) == ("org/large:free", *MAKERS[maker])
+TWO = entrants('model = "openai/a"', 'model = "openai/b"')
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
+        *(
+            (f'model = "{name}/org/large:free"', ("org/large:free", *maker))
+            for name, maker in MAKERS.items()
+        ),
         (
             'model = "openai/gpt-oss"\nbase_url = "http://localhost:1/v1"',
             ("openai/gpt-oss", "http://localhost:1/v1", "OPENAI_API_KEY"),
@@ -57,10 +53,10 @@ def test_an_entrant_is_asked_at_its_maker(tmp_path: Path, maker: str) -> None:
         ),
     ],
 )
-def test_what_the_settings_say_goes_before_the_name(
+def test_an_entrant_is_asked_at_its_maker_unless_it_says_more(
     tmp_path: Path, line: str, expected: tuple[str, str, str]
 ) -> None:
-    """A server of one's own may serve a model of such a name, and a key may lie elsewhere."""
+    """Nobody looks up an address; a server of one's own may serve a model of such a name."""
     first, _ = settings_of(tmp_path, entrants(line, 'model = "openai/gpt-5.6"')).entrants
 
     assert isinstance(first, EndpointSection)
@@ -88,79 +84,59 @@ def test_recorded_answers_need_no_loader(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("judge", "provider", "model", "address"),
+    ("said", "maker", "provider", "address"),
     [
-        ('model = "openai/gpt-5.6"', "endpoint", "gpt-5.6", MAKERS["openai"].base_url),
-        ('model = "anthropic/claude-opus-5-5"', "anthropic", "claude-opus-5-5", None),
-        (
-            'provider = "anthropic-batch"\nmodel = "anthropic/claude-opus-5-5"',
-            "anthropic-batch",
-            "claude-opus-5-5",
-            None,
-        ),
-        (
-            'provider = "openai-batch"\nmodel = "openai/gpt-5.6"',
-            "openai-batch",
-            "gpt-5.6",
-            MAKERS["openai"].base_url,
-        ),
+        ("", "openai", "endpoint", MAKERS["openai"].base_url),
+        ("", "anthropic", "anthropic", None),
+        ('provider = "anthropic-batch"', "anthropic", "anthropic-batch", None),
+        ('provider = "openai-batch"', "openai", "openai-batch", MAKERS["openai"].base_url),
     ],
 )
 def test_a_judge_is_asked_at_its_maker(
-    tmp_path: Path, judge: str, provider: str, model: str, address: str | None
+    tmp_path: Path, said: str, maker: str, provider: str, address: str | None
 ) -> None:
     """One word says provider, address and key; Anthropic's are asked by its own client."""
-    two = entrants('model = "openai/a"', 'model = "openai/b"')
-    pilot = f'pilot_model = "{"anthropic" if address is None else "openai"}/small"'
+    models = f'model = "{maker}/large"\npilot_model = "{maker}/small"'
 
-    found = settings_of(tmp_path, f"{two}[judge]\n{judge}\n{pilot}\n")
+    found = settings_of(tmp_path, f"{TWO}[judge]\n{said}\n{models}\n")
 
-    assert (found.judge.provider, found.judge.model, found.judge.base_url) == (
-        provider,
-        model,
-        address,
-    )
-    assert found.judge.pilot_model == "small"
-    assert servers_of(found)[0].models == (model, "small")
+    judge = found.judge
+    assert (judge.provider, judge.model, judge.base_url) == (provider, "large", address)
+    assert judge.pilot_model == "small"
+    assert servers_of(found)[0].models == ("large", "small")
 
 
 @pytest.mark.parametrize("provider", ["hf", "reference"])
 def test_a_judge_on_this_machine_keeps_its_name(tmp_path: Path, provider: str) -> None:
     """`openai/gpt-oss-20b` is a name of the Hugging Face Hub, too."""
-    two = entrants('model = "openai/a"', 'model = "openai/b"')
+    judge = f'[judge]\nprovider = "{provider}"\nmodel = "openai/gpt-oss-20b"\n'
 
-    found = settings_of(
-        tmp_path, f'{two}[judge]\nprovider = "{provider}"\nmodel = "openai/gpt-oss-20b"\n'
-    )
+    found = settings_of(tmp_path, f"{TWO}{judge}").judge
 
-    assert (found.judge.provider, found.judge.model) == (provider, "openai/gpt-oss-20b")
+    assert (found.provider, found.model) == (provider, "openai/gpt-oss-20b")
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("table", "why"),
     [
-        ('model = "opnai/gpt-5.6"', r"'judge.model' needs a 'provider'.* did you mean 'openai'\?"),
-        ('model = "claude-opus-5-5"', "needs a 'provider', or a model with its maker"),
-        ('base_url = "http://localhost:8000/v1"', "'judge.base_url' needs a 'provider'"),
+        (
+            '[judge]\nmodel = "opnai/gpt-5.6"',
+            r"'judge.model' needs a 'provider'.* did you mean 'openai'\?",
+        ),
+        ('[judge]\nmodel = "claude-opus-5-5"', "needs a 'provider', or a model with its maker"),
+        ('[judge]\nbase_url = "http://localhost:8000/v1"', "'judge.base_url' needs a 'provider'"),
+        (
+            '[[jury]]\nid = "second"\nmodel = "opnai/gpt-5.6"',
+            "needs a 'provider'.*did you mean 'openai'",
+        ),
     ],
 )
 def test_a_judge_that_is_misspelt_does_not_become_the_offline_one(
-    tmp_path: Path, line: str, why: str
+    tmp_path: Path, table: str, why: str
 ) -> None:
     """All was judged by overlap of letters, and the exit code was 0."""
-    two = entrants('model = "openai/a"', 'model = "openai/b"')
-
     with pytest.raises(ConfigurationError, match=why):
-        settings_of(tmp_path, f"{two}[judge]\n{line}\n")
-
-
-def test_a_misspelt_juror_is_refused_likewise(tmp_path: Path) -> None:
-    """It agreed with the offline judge in all, being the same."""
-    two = entrants('model = "openai/a"', 'model = "openai/b"')
-    jury = '[[jury]]\nid = "second"\nmodel = "opnai/gpt-5.6"\n'
-
-    with pytest.raises(ConfigurationError, match=r"needs a 'provider'.*did you mean 'openai'"):
-        settings_of(tmp_path, f"{two}{jury}")
+        settings_of(tmp_path, f"{TWO}{table}\n")
 
 
 @pytest.mark.parametrize(("maker", "keys"), [("google", ("GEMINI_API_KEY",)), ("ollama", ())])

@@ -6,7 +6,7 @@ import pytest
 
 from commands.errors import ConfigurationError
 from commands.settings.reader import read_settings
-from commands.settings.schema import GenerationSection, JudgeSection, PilotSection, PromptsSection
+from commands.settings.schema import PilotSection, PromptsSection
 from commands.settings.sections import HfSection, HydraSection
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.identity import EntrantId
@@ -16,24 +16,20 @@ ENTRANTS, RUBRICS = MINIMAL.index("[[entrants]]"), MINIMAL.index("[[rubrics]]")
 
 
 def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> None:
-    """Four lines of TOML are enough to begin."""
+    """Four lines of TOML are enough to begin; the page of settings has the others.
+
+    Who says nothing more than a provider gets a cache, no needless question, and no cap.
+    """
     settings = settings_in(tmp_path)
 
+    judge = settings.judge
     assert settings.tournament.ledger == Path("tournament.db")
     assert settings.prompts == PromptsSection(bank="bank.jsonl")
     assert settings.pilot == PilotSection(size=50, seed=20260427, strata=None)
-    assert settings.generation == GenerationSection(
-        max_new_tokens=256, batch_tokens=None, seed=0, dtype="bfloat16", device="auto"
-    )
-    assert settings.judge == JudgeSection(provider="reference", retries=1, tie_band=1.0)
-    assert settings.elo.parameters == EloParameters(
-        k=16,
-        k_sweep=(1, 4, 8, 16, 32),
-        initial_rating=1400,
-        permutations=500,
-        seed=20260425,
-        bootstraps=400,
-    )
+    assert (judge.provider, judge.retries, judge.tie_band) == ("reference", 1, 1.0)
+    assert (judge.cache, judge.skip_identical, judge.concurrency) == ("5m", True, 8)
+    assert (judge.max_usd, judge.prices, judge.base_url) == (None, None, None)
+    assert settings.elo.parameters == EloParameters(k_sweep=(1, 4, 8, 16, 32), bootstraps=400)
     assert settings.bradley_terry.parameters == BradleyTerryParameters()
     assert (settings.evaluations, settings.jury) == ((), ())
 
@@ -79,34 +75,16 @@ path = "~/rubric.md"
     assert (hydra.weights, hydra.security) == (Path("models/a"), home / "security")
 
 
-def test_a_judge_that_costs_has_careful_defaults(tmp_path: Path) -> None:
-    """Who says nothing more than the provider gets batches, a cache and no needless question."""
-    judge = settings_in(tmp_path, f'{MINIMAL}\n[judge]\nprovider = "anthropic-batch"\n').judge
-
-    assert (judge.cache, judge.skip_identical, judge.retries) == ("5m", True, 1)
-    assert judge.concurrency == 8
-    assert (judge.max_usd, judge.prices, judge.base_url) == (None, None, None)
-
-
-def test_a_jury_is_a_list_of_judges(tmp_path: Path) -> None:
-    """Each has a name to be chosen by, and settings of its own."""
+def test_sections_that_share_keys_share_no_values(tmp_path: Path) -> None:
+    """Each juror has a name and settings of its own; so have Elo and Bradley-Terry."""
     juror = '[[jury]]\nid = "{}"\nprovider = "endpoint"\nmodel = "org/judge"\n'
-    text = f"{MINIMAL}\n{juror.format('one')}effort = 'max'\n{juror.format('two')}"
-
-    jury = settings_in(tmp_path, text).jury
-
-    assert [(each.id, each.model, each.effort) for each in jury] == [
-        ("one", "org/judge", "max"),
-        ("two", "org/judge", "low"),
-    ]
-
-
-def test_strengths_have_a_section_of_their_own(tmp_path: Path) -> None:
-    """What Elo and Bradley-Terry share in name, as seeds and ties, they do not share in value."""
-    text = f'{MINIMAL}\n[bradley_terry]\nanchor = "base"\nanchor_rating = 1200\nties = "davidson"\n'
+    strengths = '[bradley_terry]\nanchor = "base"\nanchor_rating = 1200\nties = "davidson"\n'
+    text = f"{MINIMAL}\n{juror.format('one')}effort = 'max'\n{juror.format('two')}{strengths}"
 
     settings = settings_in(tmp_path, text)
 
+    jury = [(each.id, each.model, each.effort) for each in settings.jury]
+    assert jury == [("one", "org/judge", "max"), ("two", "org/judge", "low")]
     assert settings.bradley_terry.parameters == BradleyTerryParameters(
         ties="davidson", anchor=EntrantId("base"), anchor_rating=1200.0
     )
@@ -146,40 +124,59 @@ def test_other_variables_of_the_environment_do_not_matter(tmp_path: Path) -> Non
     assert settings == settings_in(tmp_path)
 
 
-def test_a_misspelt_variable_of_ours_is_refused(tmp_path: Path) -> None:
-    """It would change nothing, and nobody would see that it did not."""
-    found = faults_in(tmp_path, environ={"TOURNEY_ELO_KK": "3"})
-
-    assert len(found) == 1
-    assert found[0].startswith("environment variable TOURNEY_ELO_KK names no key of [elo]: k,")
+OF_NO_SECTION = "names no key of a plain section: tour"
 
 
-def test_a_variable_of_a_key_that_was_withdrawn_says_what_to_do(tmp_path: Path) -> None:
-    """It would change nothing any more."""
-    (found,) = faults_in(tmp_path, environ={"TOURNEY_TOURNAMENT_NETWORK_LEDGER": "true"})
-
-    assert found == (
-        "environment variable TOURNEY_TOURNAMENT_NETWORK_LEDGER names a key that was withdrawn;"
-        " export TOURNEY_NETWORK_LEDGER=true on that machine"
-    )
-
-
-@pytest.mark.parametrize("name", ["TOURNEY_JUGDE_MAX_USD", "TOURNEY_MAX_USD", "TOURNEY_ELOK"])
-def test_a_variable_of_ours_with_a_misspelt_section_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("TOURNEY_ELO_KK", "names no key of [elo]: k,"),
+        ("TOURNEY_JUGDE_MAX_USD", OF_NO_SECTION),
+        ("TOURNEY_MAX_USD", OF_NO_SECTION),
+        ("TOURNEY_ELOK", OF_NO_SECTION),
+        (
+            "TOURNEY_TOURNAMENT_NETWORK_LEDGER",
+            "names a key that was withdrawn; export TOURNEY_NETWORK_LEDGER=true on that machine",
+        ),
+    ],
+)
+def test_a_misspelt_variable_of_ours_is_refused(tmp_path: Path, name: str, why: str) -> None:
     """A cap on money that is passed over in silence is found on the bill."""
     (found,) = faults_in(tmp_path, environ={name: "0.1"})
 
-    assert found.startswith(f"environment variable {name} names no key of a plain section: tour")
-    assert found.endswith("; correct or unset it")
+    assert found.startswith(f"environment variable {name} {why}")
+    assert found.endswith(("; correct or unset it", "on that machine"))
 
 
-def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("TOURNEY_ELO_K", "fast", "'elo.k' is 'fast': must be a number"),
+        (
+            "TOURNEY_BRADLEY_TERRY_ANCHOR",
+            "nobody",
+            "'bradley_terry.anchor' is 'nobody': not an entrant; known: base, tuned",
+        ),
+    ],
+)
+def test_a_fault_in_the_environment_names_the_variable(
+    tmp_path: Path, name: str, value: str, fault: str
+) -> None:
     """The user would look in vain at a line of the file."""
-    text = f"{MINIMAL}\n[elo]\nk = 24\n"
+    (found,) = faults_in(tmp_path, f"{MINIMAL}\n[elo]\nk = 24\n", {name: value})
 
-    (found,) = faults_in(tmp_path, text, {"TOURNEY_ELO_K": "fast"})
+    assert found.startswith(f"{name}: {fault}")
 
-    assert found.startswith("TOURNEY_ELO_K: 'elo.k' is 'fast': must be a number")
+
+SERVED = """
+[[entrants]]
+id = "{id}"
+loader = "endpoint"
+model = "default"
+base_url = "{base_url}"
+"""
+FIRST = SERVED.format(id="fp16", base_url="http://a/v1")
+CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
 
 
 @pytest.mark.parametrize(
@@ -190,19 +187,17 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ("[jugde]  #!\nretries = 1", "unknown key 'jugde'; did you mean 'judge'?"),
         ("[elo]\nk = 0  #!", "'elo.k' is 0: must be above 0"),
         ("[elo]\nk = 1e7  #!", "'elo.k' is 10000000.0: must be at most 1,000,000"),
-        ("[elo]\nk_sweep = [1e7]  #!", "'elo.k_sweep.1' is 10000000.0: must be at most 1,000,000"),
-        (
-            "[elo]\ninitial_rating = -1e7  #!",
-            "'elo.initial_rating' is -10000000.0: must be -1,000,000 or",
-        ),
+        ("[elo]\nk_sweep = [1, 'x']  #!", "'elo.k_sweep.2' is 'x': must be a number"),
+        ("[elo]\ninitial_rating = -1e7  #!", "'elo.initial_rating' is -10000000.0: must be -1,00"),
         ("[elo]\npermutations = 100_000_000_000  #!", "'elo.permutations' is 100000000000: must"),
         ("[elo]\nbootstraps = 100_000_000_000  #!", "'elo.bootstraps' is 100000000000: must"),
+        ("[elo]\nbootstraps = 39  #!", "'elo.bootstraps' is 39: a 95 % interval needs at least 4"),
         ("[bradley_terry]\nprior_sd = 1e-300  #!", "'bradley_terry.prior_sd' is 1e-300: must"),
         ("[bradley_terry]\nanchor_rating = 1e308  #!", "'bradley_terry.anchor_rating' is 1e+308:"),
         ("[bradley_terry]\nlevel = 0.9999999999999999  #!", "'bradley_terry.level' is 0.99999"),
         (
-            "[elo]\nbootstraps = 39  #!",
-            "'elo.bootstraps' is 39: a 95 % interval needs at least 40 resa",
+            '[bradley_terry]\nanchor = "nobody"  #!',
+            "'bradley_terry.anchor' is 'nobody': not an entrant; known: base, tuned",
         ),
         (
             '[bradley_terry]\ninterval = "bayesian"  #!',
@@ -215,63 +210,64 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
             "[[evaluations]] 'x': 'chunk_size' was withdrawn; leave it out: 200 samples",
         ),
         ("[pilot]\nsize = 1.5  #!", "'pilot.size' is 1.5: must be a whole number"),
-        (
-            "[generation]\ndtype = 'int8'  #!",
-            "'generation.dtype' is 'int8': must be 'float32', 'bflo",
-        ),
+        ("[generation]\ndtype = 'int8'  #!", "'generation.dtype' is 'int8': must be 'float32', "),
         ("[generation]\ndevice = 'gpu'  #!", "'generation.device' is 'gpu': must be auto, cpu,"),
-        ("[elo]\nk_sweep = [1, 'x']  #!", "'elo.k_sweep.2' is 'x': must be a number"),
+        ("[generation]\nsamples = 2  #!", "'generation.samples' is 2, but greedy decoding gives "),
+        ("[judging]\nsparse = 2  #!", "'judging.sparse' is 2: 2 entrants have 1 pair; leave it"),
         (
-            "[pilot.strata]\nrecall = 'all'  #!",
-            "'pilot.strata.recall' is 'all': must be a whole number",
+            "[judging]\nbaseline = 'base'\nsparse = 1  #!",
+            "'judging.sparse' and 'judging.baseline' are both set; leave one out",
         ),
         ("[[rubrics]]  #!\ndimension = 'x'", "[[rubrics]] 'x': 'path' is missing"),
         ("[[entrants]]  #!\nweights = 'x'", "[[entrants]] 3: 'id' is missing"),
-        (
-            "[[entrants]]\nid = 'c'\nwieghts = 'x'  #!",
-            "[[entrants]] 'c': unknown key 'wieghts'; did you",
-        ),
+        ("[[evaluations]]  #!\nid = 'x'", "[[evaluations]] 'x': 'uses' is missing"),
         (
             "[[entrants]]\nid = 'c'\nmodle = 'x'  #!",
             "[[entrants]] 'c': unknown key 'modle'; did you mean 'model'?",
         ),
         ("[judge]\nprovider = 'openai'  #!", "'judge.provider' is 'openai': must be 'reference"),
-        ("[judge]\nmax_usd = 0  #!", "'judge.max_usd' is 0: must be above 0"),
         ("[judge]\ncache = '2h'  #!", "'judge.cache' is '2h': must be '5m', '1h' or 'off'"),
-        ("[judge]\nmodle = 'x'  #!", "unknown key 'judge.modle'; did you mean 'model'?"),
         ("[judge]\nextra_body = { n = 4 }  #!", "'judge.extra_body' is {'n': 4}: tourney sets n"),
+        ("[judge]\nid = 'x'  #!", "'judge.id' is for [[jury]]: [judge] has the name of its model"),
+        ("[judge]\nshare = 0.3  #!", "'judge.share' is for [[jury]]: [judge] is asked on all pr"),
         ("[[jury]]  #!\nid = 'x'", "[[jury]] 'x': 'model' is missing"),
         ("[[jury]]  #!\nmodel = 'x'", "[[jury]] 1: 'id' is missing"),
         (
             "[[jury]]\nid = 'x'\nmodel = 'x'\nretries = 2  #!",
             "[[jury]] 'x': 'retries' is a key of [judge] only",
         ),
-        ("[judge]\nid = 'x'  #!", "'judge.id' is for [[jury]]: [judge] has the name of its model"),
-        (
-            "[judge]\nshare = 0.3  #!",
-            "'judge.share' is for [[jury]]: [judge] is asked on all prompts",
-        ),
-        (
-            "[[jury]]\nid = 'a b'  #!\nmodel = 'x'",
-            "[[jury]] 'a b': 'id' is 'a b': must have letters, digits, dots,",
-        ),
         (
             "[[jury]]\nid = 'x'\nmodel = 'x'\n[[jury]]\nid = 'x'  #!\nmodel = 'y'",
             "[[jury]] id 'x' is there twice",
         ),
         ("[[entrants]]\nid = 'base'  #!\nweights = 'x'", "[[entrants]] id 'base' is there twice"),
-        (
-            "[[rubrics]]\ndimension = 'factuality'  #!\npath = 'x'",
-            "[[rubrics]] dimension 'factuality'",
-        ),
-        ("[[evaluations]]  #!\nid = 'x'", "[[evaluations]] 'x': 'uses' is missing"),
-        (
-            "[[evaluations]]\nid = 'x'\nuses = 'x'\nlenght = 7  #!",
-            "[[evaluations]] 'x': unknown key 'lenght'; did you mean 'length'?",
-        ),
+        ("[[rubrics]]\ndimension = 'factuality'  #!\npath = 'x'", "[[rubrics]] dimension 'factua"),
         (
             "[[evaluations]]\nid = 'x'\nuses = 'x'\n[[evaluations]]\nid = 'x'  #!\nuses = 'y'",
             "[[evaluations]] id 'x' is there twice",
+        ),
+        (
+            FIRST + SERVED.format(id="int8", base_url="http://b/v1").rstrip() + "  #!",
+            "[[entrants]] 'int8': 'base_url' is 'http://b/v1': entrants 'fp16' and 'int8' diff",
+        ),
+        *(
+            (
+                f"{CLAUDE}{line}  #!",
+                f"[[entrants]] 'opus': {key!r} is {value}, and Anthropic's {why}",
+            )
+            for line, key, value, why in (
+                ("temperature = 0.7", "temperature", 0.7, "API has no temperature: set it to 1, "),
+                ("temperature = 1.0\ntop_p = 0.9", "top_p", 0.9, "API has no top_p: leave it out"),
+                ("temperature = 1.0\nmin_p = 0.1", "min_p", 0.1, "API has no min_p: leave it out"),
+                ('template = "none"', "template", "'none'", "API has no template: leave it out"),
+                ("template_arguments = { a = 1 }", "template_arguments", {"a": 1}, "API has no te"),
+                (
+                    "repetition_penalty = 1.2",
+                    "repetition_penalty",
+                    1.2,
+                    "API has no repetition_pen",
+                ),
+            )
         ),
     ],
 )
@@ -301,64 +297,22 @@ def test_a_section_that_must_be_there_is_missed(tmp_path: Path, text: str, fault
     assert found.startswith(fault)
 
 
-def test_an_anchor_is_one_of_the_entrants(tmp_path: Path) -> None:
-    """Ratings would be published that hang from the mean, and name somebody who is not there."""
-    text = f'{MINIMAL}\n[bradley_terry]\nanchor = "nobody"\n'
-
-    (found,) = faults_in(tmp_path, text)
-
-    assert found == (
-        "tournament.toml:17: 'bradley_terry.anchor' is 'nobody': not an entrant; known: base, tuned"
-    )
-
-
-def test_an_anchor_of_the_environment_is_told_by_its_variable(tmp_path: Path) -> None:
-    """The file has no such line."""
-    (found,) = faults_in(tmp_path, environ={"TOURNEY_BRADLEY_TERRY_ANCHOR": "nobody"})
-
-    assert found.startswith("TOURNEY_BRADLEY_TERRY_ANCHOR: ")
-
-
-SERVED = """
-[[entrants]]
-id = "{id}"
-loader = "endpoint"
-model = "default"
-base_url = "{base_url}"
-"""
-
-
-def test_one_name_at_two_servers_is_not_two_entrants(tmp_path: Path) -> None:
-    """Only one server would be asked, and all pairs would tie with nothing said."""
-    servers = {"fp16": "http://a/v1", "int8": "http://b/v1"}
-    text = MINIMAL + "".join(SERVED.format(id=id_, base_url=url) for id_, url in servers.items())
-
-    (found,) = faults_in(tmp_path, text)
-
-    assert found == (
-        "tournament.toml:26: [[entrants]] 'int8': 'base_url' is 'http://b/v1': entrants 'fp16' and"
-        " 'int8' differ only in base_url, so they count as one entrant;"
-        " give them different revisions"
-    )
-
-
 @pytest.mark.parametrize(
-    "changed",
-    ['revision = "int8"', "temperature = 0.5", "max_new_tokens = 8"],
+    ("base_url", "changed"),
+    [
+        ("http://b/v1", 'revision = "int8"'),
+        ("http://b/v1", "temperature = 0.5"),
+        ("http://b/v1", "max_new_tokens = 8"),
+        ("http://a/v1", ""),
+    ],
 )
-def test_what_is_told_apart_may_have_servers_of_its_own(tmp_path: Path, changed: str) -> None:
-    """Weights that differ are served apart, each under whatever name."""
-    first = SERVED.format(id="fp16", base_url="http://a/v1")
-    second = SERVED.format(id="int8", base_url="http://b/v1") + changed
+def test_what_is_told_apart_may_have_servers_of_its_own(
+    tmp_path: Path, base_url: str, changed: str
+) -> None:
+    """Weights that differ are served apart; at one server it is truly the same entrant."""
+    second = SERVED.format(id="int8", base_url=base_url) + changed
 
-    assert len(settings_in(tmp_path, MINIMAL + first + second).entrants) == 4
-
-
-def test_an_entrant_may_be_there_under_two_names(tmp_path: Path) -> None:
-    """At one server as in one folder it is truly the same, and answers once."""
-    names = (SERVED.format(id=id_, base_url="http://a/v1") for id_ in ("one", "other"))
-
-    assert len(settings_in(tmp_path, MINIMAL + "".join(names)).entrants) == 4
+    assert len(settings_in(tmp_path, MINIMAL + FIRST + second).entrants) == 4
 
 
 def test_one_entrant_alone_is_no_tournament(tmp_path: Path) -> None:
@@ -385,30 +339,20 @@ def test_all_faults_are_told_at_once_and_only_they(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_is_not_toml_is_told_where_it_breaks_off(tmp_path: Path) -> None:
-    """A missing quotation mark is the commonest fault of all."""
-    (found,) = faults_in(tmp_path, '[tournament]\nid = "main\n')
-
-    assert found.startswith("tournament.toml: not TOML: ")
-    assert "line 2" in found
-
-
-def test_a_missing_file_says_how_to_name_or_make_one(tmp_path: Path) -> None:
-    """It is what a newcomer sees first, in an empty folder."""
-    path = tmp_path / "tournament.toml"
-
-    with pytest.raises(ConfigurationError, match="there is no such file; name one with --config"):
-        read_settings(path, {})
-
-
 def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path) -> None:
-    """A folder, or a file of another encoding, under the name of the configuration."""
-    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9\n")
+    """None at all, as a newcomer has it; a folder; another encoding; a missing quotation mark."""
+    latin, broken = tmp_path / "latin.toml", tmp_path / "broken.toml"
+    latin.write_bytes(b"# caf\xe9\n")
+    broken.write_text('[tournament]\nid = "main\n')
 
-    with pytest.raises(ConfigurationError, match="cannot be read: "):
-        read_settings(tmp_path, {})
-    with pytest.raises(ConfigurationError, match=r"latin\.toml: cannot be read: "):
-        read_settings(tmp_path / "latin.toml", {})
+    for path, why in (
+        (tmp_path / "none.toml", "there is no such file; name one with --config"),
+        (tmp_path, "cannot be read: "),
+        (latin, r"latin\.toml: cannot be read: "),
+        (broken, r"broken\.toml: not TOML: .*line 2"),
+    ):
+        with pytest.raises(ConfigurationError, match=why):
+            read_settings(path, {})
 
 
 @pytest.mark.parametrize("table", ["[judge]", "[[jury]]\nid = 'x'\nmodel = 'x'"])
@@ -418,36 +362,6 @@ def test_a_key_where_its_variables_name_belongs_is_not_quoted(tmp_path: Path, ta
 
     assert "api_key_env' is not the name of an environment variable" in fault
     assert "canary" not in fault
-
-
-CLAUDE = """
-[[entrants]]
-id = "opus"
-model = "anthropic/claude-opus-5-5"
-"""
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("temperature = 0.7", "API has no temperature: set it to 1, or leave it out"),
-        ("temperature = 1.0\ntop_p = 0.9", "API has no top_p: leave it out"),
-        ("temperature = 1.0\nmin_p = 0.1", "API has no min_p: leave it out"),
-        ('template = "none"', "API has no template: leave it out"),
-        ("template_arguments = { a = 1 }", "API has no template_arguments: leave it out"),
-        ("repetition_penalty = 1.2", "API has no repetition_penalty: set it to 1, or leave it out"),
-    ],
-)
-def test_what_anthropics_api_does_not_know_is_refused_in_its_line(
-    tmp_path: Path, line: str, why: str
-) -> None:
-    """Left out in silence, another model would compete than the settings say."""
-    n_lines = (MINIMAL + CLAUDE + line).count("\n") + 1
-
-    (fault,) = faults_in(tmp_path, MINIMAL + CLAUDE + line)
-
-    assert fault.startswith(f"tournament.toml:{n_lines}: [[entrants]] 'opus': ")
-    assert fault.endswith(why)
 
 
 def test_anthropics_models_may_be_asked_several_times(tmp_path: Path) -> None:

@@ -10,31 +10,27 @@ from commands.settings.servers import Server, is_on_own_network, server_of_judge
 from tests.support.builders.commands import MINIMAL, settings_in
 
 
-@pytest.mark.parametrize("provider", ["reference", "hf"])
-def test_a_judge_on_this_machine_has_no_server(provider: str) -> None:
-    """Nothing is to be reached."""
-    assert server_of_judge(JudgeSection.model_validate({"provider": provider})) is None
-
-
 @pytest.mark.parametrize(
-    ("provider", "is_anthropic", "keys"),
+    ("provider", "expected"),
     [
-        ("anthropic", True, ANTHROPIC_KEYS),
-        ("anthropic-batch", True, ANTHROPIC_KEYS),
-        ("openai-batch", False, ("KEY",)),
-        ("endpoint", False, ()),
+        ("reference", None),  # on this machine: nothing is to be reached
+        ("hf", None),
+        ("anthropic", (True, ANTHROPIC_KEYS)),
+        ("anthropic-batch", (True, ANTHROPIC_KEYS)),
+        ("openai-batch", (False, ("KEY",))),
+        ("endpoint", (False, ())),
     ],
 )
-def test_a_provider_is_asked_at_its_server_in_batches_or_not(
-    provider: str, *, is_anthropic: bool, keys: tuple[str, ...]
+def test_a_provider_is_asked_at_its_server_if_it_has_one(
+    provider: str, expected: tuple[bool, tuple[str, ...]] | None
 ) -> None:
     """Whether a server of one's own wants a key is known once it is asked."""
     section = {"provider": provider, "model": "m", "pilot_model": "n", "api_key_env": "KEY"}
 
     server = server_of_judge(JudgeSection.model_validate(section))
 
-    assert server is not None
-    assert (server.is_anthropic, server.keys, server.models) == (is_anthropic, keys, ("m", "n"))
+    assert (server and (server.is_anthropic, server.keys)) == expected
+    assert server is None or server.models == ("m", "n")
 
 
 def test_the_models_that_are_asked_may_be_named() -> None:
@@ -78,11 +74,7 @@ model = "m"
     )
     assert [each.is_juror for each in servers] == [True, True, False]
     assert [each.is_entrant for each in servers] == [False, False, True]
-
-
-def test_settings_that_name_no_judge_have_the_offline_one(tmp_path: Path) -> None:
-    """The quickstart must not be told to find a key."""
-    assert servers_of(settings_in(tmp_path)) == ()
+    assert servers_of(settings_in(tmp_path)) == ()  # no judge is named: the offline one needs none
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_header_inside_a_long_text_is_no_header() -> None:
 
 @pytest.mark.parametrize(("value", "why"), TOO_MUCH)
 def test_more_than_settings_say_is_no_toml(tmp_path: Path, value: str, why: str) -> None:
-    """Such a file is somebody else's, or broken."""
+    """Such a file is somebody else's, or broken; in a variable it is a text like any other."""
     path = tmp_path / "tournament.toml"
     path.write_text(f"k = {value}")
 
@@ -98,27 +98,16 @@ def test_more_than_settings_say_is_no_toml(tmp_path: Path, value: str, why: str)
         read_toml(path)
 
     assert str(caught.value) == f"{path}: not TOML: {why}"
-
-
-@pytest.mark.parametrize("value", [value for value, _ in TOO_MUCH])
-def test_what_is_no_toml_in_a_variable_is_a_text(value: str) -> None:
-    """The section says what it expects there."""
     assert environment.value(value) == value
 
 
-def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path: Path) -> None:
-    """Editors on Windows write one."""
+def test_the_mark_of_an_editor_is_no_part_of_the_settings(tmp_path: Path) -> None:
+    """Editors on Windows write one; PowerShell another encoding, which is told its remedy."""
     path = tmp_path / "tournament.toml"
     path.write_text("k = 1\n", encoding="utf-8-sig")
 
     assert read_toml(path) == ("k = 1\n", {"k": 1})
-
-
-def test_another_encoding_is_told_with_its_remedy(tmp_path: Path) -> None:
-    """As what PowerShell writes."""
-    path = tmp_path / "tournament.toml"
     path.write_text("k = 1\n", encoding="utf-16")
-
     with pytest.raises(ConfigurationError, match=r"cannot be read: .*; save it as UTF-8$"):
         read_toml(path)
 
@@ -130,25 +119,22 @@ def kept(folder: Path, text: str, **environ: str) -> TournamentLocation:
     return tournament_location(path, environ)
 
 
-def test_a_ledger_has_its_usual_place(tmp_path: Path) -> None:
-    """Most settings name the tournament only."""
-    usual = TournamentLocation("x", tmp_path / "tournament.db")
-
-    assert kept(tmp_path, '[tournament]\nid = "x"') == usual
-
-
-def test_other_sections_may_be_under_repair(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("added", "environ", "file"),
+    [
+        ("", {}, "tournament.db"),
+        ('ledger = "y.db"\n[elo]\nk = "much"\n[[entrants]]\n', {}, "y.db"),
+        ("", {"TOURNEY_TOURNAMENT_LEDGER": "7"}, "7"),
+    ],
+    ids=["usual", "others under repair", "environment"],
+)
+def test_a_ledger_is_found_without_the_other_sections(
+    tmp_path: Path, added: str, environ: dict[str, str], file: str
+) -> None:
     """Standings are looked at while somebody edits the entrants of the next run."""
-    text = '[tournament]\nid = "x"\nledger = "y.db"\n[elo]\nk = "much"\n[[entrants]]\n'
+    found = kept(tmp_path, f'[tournament]\nid = "x"\n{added}', **environ)
 
-    assert kept(tmp_path, text) == TournamentLocation("x", tmp_path / "y.db")
-
-
-def test_the_environment_overrules_the_place(tmp_path: Path) -> None:
-    """As it does for every other setting; a ledger named 7 is a name all the same."""
-    named = kept(tmp_path, '[tournament]\nid = "x"', TOURNEY_TOURNAMENT_LEDGER="7")
-
-    assert named == TournamentLocation("x", tmp_path / "7")
+    assert found == TournamentLocation("x", tmp_path / file)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,11 @@ USER = {"role": "user", "content": "Why?"}
 ASSISTANT = {"role": "assistant", "content": "Because."}
 
 
+def part(text: str) -> dict[str, str]:
+    """Return a part of a message, as an API's logs have it."""
+    return {"type": "text", "text": text}
+
+
 def bank(folder: Path, **fields: object) -> Prompt:
     """Return the one prompt of a bank that has these fields."""
     path = folder / "bank.jsonl"
@@ -35,26 +40,26 @@ def test_messages_are_kept_and_read_as_one_text(tmp_path: Path) -> None:
     assert prompt.text.startswith("system:\n```\nBe brief.\n```\n\nuser:")
 
 
-def test_turns_are_what_the_user_says(tmp_path: Path) -> None:
-    """The same as messages of the user alone."""
-    messages = [USER, {"role": "user", "content": "And then?"}]
-
-    assert bank(tmp_path, turns=["Why?", "And then?"]) == bank(tmp_path, messages=messages)
-
-
-@pytest.mark.parametrize("said", [{"messages": [USER]}, {"turns": ["Why?"]}])
-def test_one_question_is_a_plain_prompt(tmp_path: Path, said: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("said", "plain"),
+    [
+        (
+            {"turns": ["Why?", "And then?"]},
+            {"messages": [USER, {"role": "user", "content": "And then?"}]},
+        ),
+        ({"messages": [USER]}, {"text": "Why?"}),
+        ({"turns": ["Why?"]}, {"text": "Why?"}),
+        (
+            {"messages": [{"role": "user", "content": [part("Why?"), part("Say it.")]}]},
+            {"text": "Why?\nSay it."},
+        ),
+    ],
+)
+def test_a_prompt_may_be_written_in_several_ways(
+    tmp_path: Path, said: dict[str, object], plain: dict[str, object]
+) -> None:
     """However it is written, its digest is that of the text: its answers are reused."""
-    prompt, plain = bank(tmp_path, **said), bank(tmp_path, text="Why?")
-
-    assert prompt.content_digest == plain.content_digest
-
-
-def test_parts_that_are_texts_are_one_text(tmp_path: Path) -> None:
-    """As an API's logs have them."""
-    parts = [{"type": "text", "text": "Why?"}, {"type": "text", "text": "Say it."}]
-
-    assert bank(tmp_path, messages=[{"role": "user", "content": parts}]).text == "Why?\nSay it."
+    assert bank(tmp_path, **said) == bank(tmp_path, **plain)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ import resource
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from select import select
 from socket import AF_UNIX, socket
 from tempfile import TemporaryDirectory
-from typing import Final, NoReturn, TextIO
+from typing import Final, NoReturn
 
 import httpx2
 import msgspec
@@ -28,7 +29,14 @@ from commands.spending.price_table import price_table
 from commands.viewer import following
 from ledger.storage import lock
 from projections.ratings import boundaries, gate
-from tests.support.command_line.warm import HEAVY, MANY_OBJECTS, Order, short_batches, stove_lock
+from tests.support.command_line.warm import (
+    HEAVY,
+    MANY_OBJECTS,
+    NUMBER,
+    Order,
+    short_batches,
+    stove_lock,
+)
 from tests.support.faults.death import die
 
 IMPORTED: Final = (
@@ -66,21 +74,31 @@ def warm_up() -> None:
 
 
 def listen(place: Path) -> None:
-    """Serve each worker by a fork, until the last of them has ended."""
+    """Run each order in a fork, and tell its id and how it ended, until the last has gone."""
     with socket(AF_UNIX) as listener:
         listener.bind(str(place))
         listener.listen()
         if os.fork():
             os._exit(0)  # who began this waits until it listens
-        serving: list[int] = []
-        while serving or not has_ended(place, listener):
-            for ready in select([listener.fileno(), *serving], [], [])[0]:
+        running: dict[int, tuple[int, socket]] = {}
+        while running or not has_ended(place, listener):
+            for ready in select([listener.fileno(), *running], [], [])[0]:
                 if ready == listener.fileno():
-                    serving.append(os.pidfd_open(served(listener.accept()[0])))
+                    connection, _ = listener.accept()
+                    pid = forked(connection)
+                    running[os.pidfd_open(pid)] = pid, connection
+                    tell(connection, pid)
                 else:
-                    os.waitid(os.P_PIDFD, ready, os.WEXITED)
+                    pid, connection = running.pop(ready)
+                    tell(connection, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+                    connection.close()
                     os.close(ready)
-                    serving.remove(ready)
+
+
+def tell(connection: socket, number: int) -> None:
+    """Send a number to whoever ordered, if they are still there."""
+    with suppress(OSError):
+        connection.sendall(number.to_bytes(NUMBER, signed=True))
 
 
 def has_ended(place: Path, listener: socket) -> bool:
@@ -95,40 +113,15 @@ def has_ended(place: Path, listener: socket) -> bool:
         return True
 
 
-def served(worker: socket) -> int:
-    """Begin a process that serves a worker; return its id."""
+def forked(connection: socket) -> int:
+    """Begin a process that does what is ordered, if anything is, and no more; return its id."""
     pid = os.fork()
     if pid == 0:
-        with worker.makefile("rw", encoding="utf-8") as lines:
-            serve(lines)
+        with connection.makefile("rb") as lines:
+            line = lines.readline()
+        if line:
+            be(msgspec.json.decode(line, type=Order))
         os._exit(0)
-    worker.close()
-    return pid
-
-
-def serve(lines: TextIO) -> None:
-    """Run each order in a process of its own, and tell which; tell how those asked for ended."""
-    while line := lines.readline():
-        lines.write(f"{answer(msgspec.json.decode(line, type=Order | int)):d}\n")
-        lines.flush()
-
-
-def answer(asked: Order | int) -> int:
-    """Return the id of the process that runs an order, or how one ended."""
-    match asked:
-        case Order() as order:
-            return forked(order)
-        case pid if pid < 0:
-            return os.waitid(os.P_PID, -pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        case pid:
-            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
-def forked(order: Order) -> int:
-    """Begin a process that does this and no more; return its id."""
-    pid = os.fork()
-    if pid == 0:
-        be(order)
     return pid
 
 

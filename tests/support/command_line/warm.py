@@ -3,10 +3,8 @@
 Most commands run where they are called, unless they are begun and not waited for.
 
 There are two: one has torch, whose memory makes each fork three times as slow. Each serves all
-workers of a run of the tests, on a socket of theirs, each worker by a fork of its own. Orders go
-to it as lines of JSON; a process id comes back for each. An id that is sent to it comes back as
-an exit code, once that process has ended; sent with a minus, as 1 if it has ended, and as 0 if
-not.
+workers of a run of the tests, on a socket of theirs. An order goes to it as a line of JSON on a
+connection of its own; on this, two numbers come back: the process's id, and its exit code.
 """
 
 import atexit
@@ -24,6 +22,7 @@ from functools import cache, partial
 from importlib import import_module
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
+from select import select
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Final, NamedTuple
@@ -39,6 +38,7 @@ from tests.support.faults.death import Death
 MANY_OBJECTS: Final = 20_000  # looking for garbage every 700 takes a tenth of the time
 STOVE: Final = "STOVE"
 """The variable that names the folder where the processes listen."""
+NUMBER: Final = 8  # bytes of a number that comes back
 HEAVY: Final = "with-torch"
 LIGHT: Final = "without-torch"
 _READ_WEIGHTS: Final = {"apply", "demo", "doctor", "evaluate", "hydra-weights", "run"}
@@ -84,9 +84,9 @@ class Ended(NamedTuple):
 class Running:
     """A command that goes on until it ends or is killed."""
 
-    def __init__(self, stove: TextIOWrapper, pid: int, said: "TemporaryDirectory[str]") -> None:
-        self._stove = stove
-        self._pid = pid
+    def __init__(self, connection: socket.socket, said: "TemporaryDirectory[str]") -> None:
+        self._connection = connection
+        self._pid = _number_from(connection)
         self._said = said
 
     @property
@@ -102,7 +102,7 @@ class Running:
     @property
     def has_ended(self) -> bool:
         """Whether it has come to its end."""
-        return bool(_asked(self._stove, -self._pid))
+        return bool(select([self._connection], [], [], 0)[0])
 
     def until(self, is_so: Callable[[], bool]) -> None:
         """Look again and again until something is so, which must come before its end."""
@@ -112,18 +112,21 @@ class Running:
 
     def kill(self) -> Ended:
         """Let it end as it stands, unless it has ended."""
-        os.kill(self._pid, signal.SIGKILL)  # its id is its own until somebody waits for it
-        return self.wait()
+        return self._signalled(signal.SIGKILL)
 
     def interrupt(self) -> Ended:
         """Press Ctrl-C, and let it come to its end."""
-        os.kill(self._pid, signal.SIGINT)
+        return self._signalled(signal.SIGINT)
+
+    def _signalled(self, by: signal.Signals) -> Ended:
+        if not self.has_ended:  # else its id may be another's
+            os.kill(self._pid, by)
         return self.wait()
 
     def wait(self) -> Ended:
         """Let it come to its end."""
-        with self._said:
-            return Ended(_asked(self._stove, self._pid), self._read("out"), self._read("err"))
+        with self._said, self._connection:
+            return Ended(_number_from(self._connection), self._read("out"), self._read("err"))
 
     def _read(self, stream: str) -> str:
         return Path(self._said.name, stream).read_text(encoding="utf-8")
@@ -193,8 +196,10 @@ def begin(
     err.touch()
     told = str(err) if told is None else told
     order = Order(words, str(folder), dict(environment), terminal, str(out), told, room, death)
-    stove = _stove(HEAVY if _reads_weights(folder, words) else LIGHT)
-    return Running(stove, _asked(stove, order), said)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(_stove(HEAVY if _reads_weights(folder, words) else LIGHT)))
+    connection.sendall(msgspec.json.encode(order) + b"\n")
+    return Running(connection, said)
 
 
 @contextmanager
@@ -228,18 +233,16 @@ def _reads_weights(folder: Path, words: tuple[str, ...]) -> bool:
     return names_weights and not _READ_WEIGHTS.isdisjoint(words)
 
 
-def _asked(stove: TextIOWrapper, what: Order | int) -> int:
-    stove.write(msgspec.json.encode(what).decode() + "\n")
-    stove.flush()
-    return int(stove.readline())
+def _number_from(connection: socket.socket) -> int:
+    return int.from_bytes(connection.recv(NUMBER, socket.MSG_WAITALL), signed=True)
 
 
 @cache
-def _stove(kind: str) -> TextIOWrapper:
-    """Connect to a process; whoever finds none begins it."""
+def _stove(kind: str) -> Path:
+    """Return where a process listens; whoever finds none begins it, and it ends with the last."""
     share_stove()
     place = Path(os.environ[STOVE], kind)
-    connection = socket.socket(socket.AF_UNIX)
+    present = socket.socket(socket.AF_UNIX)
     with stove_lock(place):
         if not place.exists():
             subprocess.run(
@@ -247,11 +250,10 @@ def _stove(kind: str) -> TextIOWrapper:
                 cwd=Path(__file__).parents[3],
                 check=True,
             )
-        connection.connect(str(place))
-    stove = connection.makefile("rw", encoding="utf-8")
-    atexit.register(connection.close)
-    atexit.register(stove.close)
-    return stove
+        present.connect(str(place))  # without an order, until this worker ends
+    _number_from(present)
+    atexit.register(present.close)
+    return place
 
 
 @contextmanager

@@ -5,13 +5,13 @@ is meant to be seen; the difference is then reviewed like code.
 """
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 
@@ -26,9 +26,9 @@ from commands.cli.project.outcomes import (
     responses_table,
     winrates_table,
 )
+from commands.cli.project.reliability import calibration_table
 from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.plan import missing_responses_table, missing_verdicts_table
-from commands.cli.tables.reliability import calibration_table
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Table, difference_table
 from commands.decisions.recorder import (
@@ -88,10 +88,14 @@ def screens() -> dict[str, str]:
 
 def rendered(table: Table, output_format: Format = Format.TABLE) -> str:
     """Return a table as it is printed where there is room for all of it."""
-    console = Console(file=io.StringIO(), width=200, _environ={})
-    print_table(table, output_format, console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return printed(partial(print_table, table, output_format), width=200)
+
+
+def printed(draw: Callable[[Console], None], **how: Any) -> str:  # noqa: ANN401  # as rich's
+    """Return what is drawn on a console, by default of no environment."""
+    file = io.StringIO()
+    draw(Console(file=file, **{"_environ": {}, **how}))
+    return file.getvalue()
 
 
 SAMPLE: Final = Table(

@@ -4,7 +4,6 @@
 is meant to be seen; the difference is then reviewed like code.
 """
 
-import io
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from itertools import cycle, islice
@@ -39,6 +38,7 @@ from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 from tests.support.builders.events import NOON, STREAM, entrant, known, opened, prompt, rubric
 from tests.support.builders.worlds import Fate, everything, history, planned_pairings
+from tests.support.goldens.screens import printed
 
 FOLDER: Final = Path(__file__).parents[2] / "golden" / "widths"
 WIDTHS: Final = (60, 80, 120)
@@ -66,18 +66,12 @@ def widths() -> dict[str, str]:
 
 def on_terminal(draw: Draw, width: int) -> str:
     """Return what is drawn on a terminal so wide that has neither colours nor bold letters."""
-    return _drawn(draw, Console(width=width, force_terminal=True, color_system=None, _environ={}))
+    return printed(draw, width=width, force_terminal=True, color_system=None)
 
 
 def in_pipe(draw: Draw) -> str:
     """Return what is drawn where nothing is too long."""
-    return _drawn(draw, Console(width=10_000, _environ={}))
-
-
-def _drawn(draw: Draw, console: Console) -> str:
-    console.file = io.StringIO()
-    draw(console)
-    return console.file.getvalue()
+    return printed(draw, width=10_000)
 
 
 @cache
@@ -91,7 +85,7 @@ def drawings() -> Mapping[str, Draw]:
             "log": log_table([*ledger.rows()][-6:]),
         }
     return {
-        **{name: partial(_print, table) for name, table in tables.items()},
+        **{name: partial(print_table, table, Format.TABLE) for name, table in tables.items()},
         "battle": partial(_print_battle, known(*events())),
     }
 
@@ -136,10 +130,6 @@ def _readings(state: Tournament) -> dict[str, Table]:
             count_missing_verdicts(state, prompts, judge, queries)
         ),
     }
-
-
-def _print(table: Table, console: Console) -> None:
-    print_table(table, Format.TABLE, console)
 
 
 def _print_battle(state: Tournament, console: Console) -> None:

@@ -29,7 +29,7 @@ from ledger import store
 from ledger.errors import CannotWrite, NetworkFileSystem
 from ledger.events.registration import EntrantRegistered
 from ledger.store import Ledger
-from tests.docs.evaluations import blocks
+from tests.docs.own import blocks
 from tests.support.builders.evaluating import Capitals, Endings, Letters
 
 FLOAT32 = GenerationSection(dtype="float32", device="cpu")

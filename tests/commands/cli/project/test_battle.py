@@ -1,6 +1,5 @@
 """One battle on one screen: everything is on it, nothing is broken, nothing takes effect."""
 
-import io
 from collections.abc import Sequence
 
 import pytest
@@ -29,6 +28,7 @@ from tests.support.builders.worlds import (
     questions_of,
     unanswerable,
 )
+from tests.support.goldens.screens import printed
 
 WORDS = "the quick brown fox jumps over the lazy dog " * 4
 EVIL = "\x1b[31mred \x1b]8;;http://x\x07 \u202edoc [bold]x[/bold] \0 \x9b2J"
@@ -48,12 +48,11 @@ def said(*sides: str) -> tuple[Event, ...]:
 
 def screen(details: BattleDetails, width: int | None = None, *, is_terminal: bool = False) -> str:
     """Return what is printed on a terminal so wide, or in a pipe."""
-    console = Console(
-        file=io.StringIO(), width=width or 10_000, force_terminal=is_terminal, _environ={}
-    )
-    print_lines(battle_screen(details, console, width), console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+
+    def draw(console: Console) -> None:
+        print_lines(battle_screen(details, console, width), console)
+
+    return printed(draw, width=width or 10_000, force_terminal=is_terminal)
 
 
 @pytest.mark.parametrize(
@@ -103,20 +102,15 @@ def test_responses_stand_side_by_side_only_where_there_is_room() -> None:
     assert {*" ".join(narrow).split()} >= {*WORDS.split()}
 
 
-def test_a_pipe_has_the_lines_as_they_were_written() -> None:
-    """A line that is wrapped cannot be searched for."""
-    text = screen(details_of(said(WORDS.strip(), "no")))
+def test_words_that_differ_are_underlined_on_a_terminal_alone() -> None:
+    """The eye finds them in a long text; in a pipe no line is wrapped, to be searched for."""
+    details = details_of(said(f"left {WORDS.strip()}", f"right {WORDS.strip()}"))
+    shown, piped = screen(details, 400, is_terminal=True), screen(details)
 
-    assert f"  {WORDS.strip()}\n" in text
-    assert "\x1b" not in text
-
-
-def test_words_that_differ_are_underlined_on_a_terminal() -> None:
-    """The eye finds them in a long text."""
-    text = screen(details_of(said("left lung", "right lung")), 80, is_terminal=True)
-
-    assert "\x1b[1;4mleft\x1b[0m lung" in text
-    assert "\x1b[1;4mright\x1b[0m lung" in text
+    assert "\x1b[1;4mleft\x1b[0m the" in shown
+    assert "\x1b[1;4mright\x1b[0m the" in shown
+    assert f"  left {WORDS.strip()}\n" in piped
+    assert "\x1b" not in piped
 
 
 def test_nothing_that_others_wrote_takes_effect() -> None:

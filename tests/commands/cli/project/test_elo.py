@@ -1,6 +1,6 @@
 """What `project elo` rates by, and what is said beside the standings; goldens show the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,6 @@ from projections.battles.columns import battles_of
 from projections.ratings.standings import Standings, standings
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import Compared
-from projections.tournament.state import Tournament
 from tests.support.builders.commands import JUDGE
 from tests.support.builders.events import STREAM, opened
 from tests.support.builders.worlds import Fate, cup, history, settled
@@ -172,25 +171,26 @@ def configured_opening(elo: str) -> tuple[Event, ...]:
     return (replace(opening, configuration=f'{{"elo": {elo}}}'), *others)
 
 
-def configured(elo: str) -> Tournament:
-    """Return a tournament that was opened with these settings of Elo."""
-    return after(*configured_opening(elo))
+@pytest.mark.parametrize(
+    ("recorded", "chosen", "expected"),
+    [
+        ("{}", {}, (400, 16.0, ())),  # before there were intervals: they are free
+        (
+            '{"bootstraps": 50, "k": 24}',
+            {"bootstraps": 0, "k": None, "k_sweep": (1, 4)},
+            (0, 24.0, (1.0, 4.0)),
+        ),
+    ],
+)
+def test_what_is_chosen_goes_before_what_is_recorded(
+    recorded: str, chosen: Mapping[str, object], expected: tuple[int, float, tuple[float, ...]]
+) -> None:
+    """As every option does; what is not chosen stays as recorded, or has its default."""
+    state = after(*configured_opening(recorded))
 
+    found = elo_parameters(settings_of(state, "elo"), chosen)
 
-def test_a_tournament_opened_before_there_were_intervals_has_them() -> None:
-    """An interval is a projection, and free: no old ledger needs to go without."""
-    assert elo_parameters(settings_of(configured("{}"), "elo"), {}).bootstraps == 400
-
-
-def test_what_is_chosen_goes_before_what_is_recorded() -> None:
-    """As every option does; what is not chosen stays as recorded."""
-    state = configured('{"bootstraps": 50, "k": 24}')
-
-    found = elo_parameters(
-        settings_of(state, "elo"), {"bootstraps": 0, "k": None, "k_sweep": (1, 4)}
-    )
-
-    assert (found.bootstraps, found.k, found.k_sweep) == (0, 24.0, (1.0, 4.0))
+    assert (found.bootstraps, found.k, found.k_sweep) == expected
 
 
 def test_settings_that_no_run_recorded_yet_change_no_rating(

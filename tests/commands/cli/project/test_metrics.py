@@ -113,27 +113,29 @@ def test_samples_are_written_for_other_programs(samples: Shown, folder: Path) ->
     assert frame[0].choices == (" of", " a")
 
 
-def test_a_limit_says_how_many_more_there_are(samples: Shown) -> None:
-    """Thousands do not fit a screen."""
-    done = samples("--limit", "2")
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("--samples --limit 2", 0, "3 more: raise --limit"),
+        ("--samples --evaluation recal", 2, "'recal' is not on record; evaluated: endings, recall"),
+        ("--samples -l none.db", 0, "run `tourney apply evaluate` first"),
+        ("--curve", 0, "such as step_50 or checkpoint-60"),
+        ("--curve --rescore", 2, "--curve shows what is recorded: leave out --rescore"),
+        ("--curve --compare a b", 2, "--curve shows what is recorded: leave out --compare"),
+        ("--samples --curve", 2, "--samples lists what is recorded: leave out --curve"),
+        ("--wrong", 2, "--wrong is of samples: add --samples"),
+        ("--limit 2", 2, "--limit is of samples: add --samples"),
+    ],
+)
+def test_what_is_not_shown_is_told(folder: Path, words: str, code: int, said: str) -> None:
+    """An empty table would look like no evaluation, and an option that does nothing is missed.
 
-    assert len(rows(samples("--limit", "2", "--json"))) == 2
-    assert "3 more: raise --limit" in done.stdout
+    A name is misspelt more often than forgotten.
+    """
+    done = launch(folder, "project", "metrics", *words.split())
 
-
-def test_samples_of_what_was_not_evaluated_name_what_was(samples: Shown) -> None:
-    """A name is misspelt more often than forgotten."""
-    done = samples("--evaluation", "recal")
-
-    assert done.returncode == 2
-    assert "'recal' is not on record; evaluated: endings, recall" in done.stderr
-
-
-def test_without_evaluations_there_are_no_samples(samples: Shown) -> None:
-    """What to run stands there."""
-    done = samples("-l", "none.db")
-
-    assert "run `tourney apply evaluate` first" in done.stdout
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
 
 
 def test_a_curve_has_every_step_in_each_form(folder: Path) -> None:
@@ -149,28 +151,3 @@ def test_a_curve_has_every_step_in_each_form(folder: Path) -> None:
     assert drawn.count('class="curve"') == len(plain)
     assert "probe, recall: score" in drawn
     assert {each["weights"] for each in told} == {"in memory, at step 10", "in memory, at step 20"}
-
-
-def test_a_curve_without_steps_says_what_a_step_is(folder: Path) -> None:
-    """An empty table would look like no evaluation."""
-    done = launch(folder, "project", "metrics", "--curve")
-
-    assert "such as step_50 or checkpoint-60" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        ("--curve --rescore", "--curve shows what is recorded: leave out --rescore"),
-        ("--curve --compare base probe", "--curve shows what is recorded: leave out --compare"),
-        ("--samples --curve", "--samples lists what is recorded: leave out --curve"),
-        ("--wrong", "--wrong is of samples: add --samples"),
-        ("--limit 2", "--limit is of samples: add --samples"),
-    ],
-)
-def test_two_tables_cannot_be_asked_for_at_once(folder: Path, words: str, why: str) -> None:
-    """One of the options would do nothing, and nobody would notice."""
-    done = launch(folder, "project", "metrics", *words.split())
-
-    assert done.returncode == 2
-    assert why in done.stderr

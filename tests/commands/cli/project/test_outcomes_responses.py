@@ -1,6 +1,7 @@
 """The table of responses: how sure a Hydra was, and how its heads decided."""
 
 import json
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -21,25 +22,31 @@ DECIDED = Diagnostics(
 )
 
 
+OPENING = opened(entrants=[entrant("base"), entrant("poe", loader="hydra", hydra=hydra())])
+
+
 def played(*, p_correct: float | None = 0.8125) -> Table:
     """Return the responses of plain weights and of a Hydra."""
-    opening = opened(entrants=[entrant("base"), entrant("poe", loader="hydra", hydra=hydra())])
-    plain, decided = responses(known(*opening))
+    plain, decided = responses(known(*OPENING))
     decided = replace(decided, p_correct=p_correct, diagnostics=DECIDED)
-    return responses_table(known(*opening, plain, decided))
+    return responses_table(known(*OPENING, plain, decided))
 
 
-def owed() -> Table:
-    """Return responses before any was generated."""
-    return responses_table(known(*opened()))
+def rows_of(table: Table) -> list[dict[str, Any]]:
+    """Return the rows as machines read them."""
+    found: list[dict[str, Any]] = json.loads(rendered(table, Format.JSON))["rows"]
+    return found
 
 
 def test_machines_read_how_the_heads_decided() -> None:
-    """The five keys that the customer's records have, and what was measured at each token."""
-    _, poe = json.loads(rendered(played(), Format.JSON))["rows"]
+    """The five keys that the customer's records have, and what was measured at each token.
 
-    decided = poe["diagnostics"]
-    assert poe["p_correct"] == 0.8125
+    A program reads all rows alike: without heads nobody drafted, and nothing was resampled.
+    """
+    base, poe = rows_of(played())
+
+    decided, plain = poe["diagnostics"], base["diagnostics"]
+    assert (base["p_correct"], poe["p_correct"]) == (None, 0.8125)
     assert {name: decided[name] for name in RECORDED} == {
         "draft_head_idx": 1,
         "seed": 2053764746,
@@ -48,31 +55,20 @@ def test_machines_read_how_the_heads_decided() -> None:
         "n_tokens_generated": 3,
     }
     assert (decided["entropies"], decided["rejected_tokens"]) == ([0.5, 0.0, 1.25], [17, 4])
-
-
-def test_a_response_without_heads_has_the_same_keys() -> None:
-    """A program reads all rows alike: nobody drafted, and nothing was resampled."""
-    base, poe = json.loads(rendered(played(), Format.JSON))["rows"]
-
-    assert base["p_correct"] is None
-    assert base["diagnostics"].keys() == poe["diagnostics"].keys()
-    assert {name for name, value in base["diagnostics"].items() if value is None} == {
-        "draft_head_idx",
-        "bypass_jury",
-    }
-    assert base["diagnostics"]["n_resampled"] == 0
+    assert plain.keys() == decided.keys()
+    unknown = {name for name, value in plain.items() if value is None}
+    assert unknown == {"draft_head_idx", "bypass_jury"}
+    assert plain["n_resampled"] == 0
 
 
 def test_what_was_imported_says_from_which_file_and_hides_no_gap() -> None:
     """A cache tells which head drafted, and not which drafts were rejected: that is no zero."""
-    opening = opened(entrants=[entrant("base"), entrant("poe", loader="hydra", hydra=hydra())])
     plain, decided = (
-        replace(each, imported_from=key("a cache")) for each in responses(known(*opening))
+        replace(each, imported_from=key("a cache")) for each in responses(known(*OPENING))
     )
     decided = replace(decided, diagnostics=Diagnostics(draft_head_idx=1, bypass_jury=False))
-    table = responses_table(known(*opening, plain, decided))
 
-    rows = json.loads(rendered(table, Format.JSON))["rows"]
+    rows = rows_of(responses_table(known(*OPENING, plain, decided)))
 
     assert [row["imported_from"] for row in rows] == [key("a cache")] * 2
     assert [row["diagnostics"]["n_resampled"] for row in rows] == [0, None]
@@ -80,7 +76,7 @@ def test_what_was_imported_says_from_which_file_and_hides_no_gap() -> None:
 
 def test_a_response_that_is_owed_has_no_diagnostics() -> None:
     """Zeros would pass for a response that is there."""
-    row = json.loads(rendered(owed(), Format.JSON))["rows"][0]
+    row, *_ = rows_of(responses_table(known(*opened())))
 
     assert (row["text"], row["p_correct"], row["diagnostics"]) == (None, None, None)
 

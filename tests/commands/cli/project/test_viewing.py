@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.project.viewing import annotate, view
-from commands.errors import ConfigurationError, NothingRecorded
 from commands.importing.votes import open_ballot_box
 from ledger.events.imports import (
     BattlesImported,
@@ -186,16 +184,20 @@ def test_votes_on_an_entrant_that_was_changed_since_are_left_out(place: Path) ->
     assert "12 votes of 'votes' left out" in agreed
 
 
-def test_what_cannot_be_shown_is_told(place: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("annotate --annotator ann", "choose one with --dimension: factuality, util"),
+        ("annotate --annotator ann --dimension utility --name a/b", "use only letters, digits"),
+        ("view --tournament cup", "holds no tournament 'cup'"),
+        ("project agreement --name votes --truth votes", "--truth compares a tournament's judges"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(place: Path, words: str, why: str) -> None:
     """Before anything is served."""
-    ledger = place / "tournament.db"
-
-    with pytest.raises(ConfigurationError, match="choose one with --dimension: factuality, util"):
-        annotate(ledger=ledger, annotator="ann")
-    with pytest.raises(ConfigurationError, match="use only letters, digits"):
-        annotate(ledger=ledger, annotator="ann", dimension="utility", name="a b")
-    with pytest.raises(NothingRecorded, match="holds no tournament 'cup'"):
-        view(ledger=ledger, tournament="cup")
     vote(place, "votes")
-    both = project(place, "agreement", "--name", "votes", "--truth", "votes")
-    assert "--truth compares a tournament's judges" in both
+
+    done = launch(place, *words.split())
+
+    assert done.returncode != 0
+    assert why in done.stderr

@@ -1,7 +1,9 @@
 """What a shell offers while one types: names that are on record, quickly, and never a traceback."""
 
+from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree
+from typing import TypeAlias
 
 import pytest
 
@@ -36,29 +38,23 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+Offered: TypeAlias = Callable[..., list[str]]
+
+
 @pytest.fixture
-def offered(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> "Offered":
+def offered(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> Offered:
     """Give a function that says what bash is offered for the last word of a line."""
-    return Offered(recorded, monkeypatch)
 
-
-class Offered:
-    """Bash's side of completion: the line and the number of the word that is typed."""
-
-    run = staticmethod(launch)
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self._monkeypatch = folder, monkeypatch
-
-    def __call__(self, line: str) -> list[str]:
-        """Return what is offered; an error fails the test."""
-        self._monkeypatch.setenv("_TOURNEY_COMPLETE", "complete_bash")
-        self._monkeypatch.setenv("COMP_WORDS", line)
-        self._monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
-        done = self.run(self.folder)
+    def offer(line: str, folder: Path = recorded) -> list[str]:
+        monkeypatch.setenv("_TOURNEY_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        done = launch(folder)
 
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout.split()
+
+    return offer
 
 
 @pytest.mark.parametrize(
@@ -86,6 +82,7 @@ class Offered:
         ("tourney batch cancel ", ["msgbatch_01"]),
         ("tourney log --type Ratings", [each for each in EVENTS.types if "Ratings" in each[:7]]),
         ("tourney project win", ["winrates"]),
+        ("tourney pl", ["plan"]),
     ],
 )
 def test_a_shell_is_offered_what_is_on_record(
@@ -95,29 +92,23 @@ def test_a_shell_is_offered_what_is_on_record(
     assert sorted(offered(line)) == sorted(names)
 
 
-def test_commands_are_offered_by_a_process_of_their_own(offered: Offered) -> None:
-    """As a shell begins one."""
-    offered.run = launch
-
-    assert offered("tourney pl") == ["plan"]
-
-
-def test_the_ledger_is_the_one_that_the_line_names(offered: Offered, tmp_path: Path) -> None:
+def test_the_ledger_is_the_one_that_the_line_names(
+    offered: Offered, recorded: Path, tmp_path: Path
+) -> None:
     """By option, by the settings, or by the environment, as when the command runs."""
-    offered.folder = copytree(offered.folder, tmp_path / "own")
-    (offered.folder / "tournament.db").rename(offered.folder / "other.db")
+    folder = copytree(recorded, tmp_path / "own")
+    (folder / "tournament.db").rename(folder / "other.db")
 
-    assert offered("tourney project elo --tournament ") == []
-    assert offered("tourney project elo -l other.db --tournament ") == ["main", "second"]
-    (offered.folder / "x.toml").write_text('[tournament]\nid = "main"\nledger = "other.db"\n')
-    assert offered("tourney project elo -c x.toml --dimension f") == ["factuality"]
+    assert offered("tourney project elo --tournament ", folder) == []
+    assert offered("tourney project elo -l other.db --tournament ", folder) == ["main", "second"]
+    (folder / "x.toml").write_text('[tournament]\nid = "main"\nledger = "other.db"\n')
+    assert offered("tourney project elo -c x.toml --dimension f", folder) == ["factuality"]
 
 
 def test_a_ledger_that_cannot_be_read_offers_nothing(offered: Offered, tmp_path: Path) -> None:
     """A traceback would land in the line that is being typed."""
-    offered.folder = tmp_path
     (tmp_path / "tournament.db").write_bytes(b"no ledger at all")
 
-    assert offered("tourney project elo --dimension ") == []
-    assert offered("tourney replay --against ") == []
-    assert offered("tourney project elo -c none.toml --judge ") == []
+    assert offered("tourney project elo --dimension ", tmp_path) == []
+    assert offered("tourney replay --against ", tmp_path) == []
+    assert offered("tourney project elo -c none.toml --judge ", tmp_path) == []

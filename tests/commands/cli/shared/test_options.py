@@ -19,6 +19,7 @@ ALMOST_SURE = 0.9999999999999999  # whose quantile is none
     ("chosen", "fault"),
     [
         ({"k": float("inf")}, "--k inf: must be at most 1,000,000"),
+        ({"k_sweep": numbers_of("16,inf")}, r"--k-sweep.* must be at most 1,000,000"),
         ({"initial_rating": float("nan")}, "--initial-rating nan: must be -1,000,000 or more"),
         ({"initial_rating": 1e308}, r"--initial-rating 1e\+308: must be at most 1,000,000"),
         ({"permutations": BILLION}, f"--permutations {BILLION}: must be at most 1,000,000"),
@@ -30,12 +31,6 @@ def test_what_no_elo_is_made_of_is_refused(chosen: Mapping[str, object], fault: 
     """Ratings of NaN, or of a program that runs for ever, tell nobody what was mistyped."""
     with pytest.raises(ConfigurationError, match=fault):
         elo_parameters({}, chosen)
-
-
-def test_no_k_of_a_sweep_is_endless() -> None:
-    """A sweep is read by the same rule as K."""
-    with pytest.raises(ConfigurationError, match=r"--k-sweep.* must be at most 1,000,000"):
-        elo_parameters({}, {"k_sweep": numbers_of("16,inf")})
 
 
 @pytest.mark.parametrize(
@@ -71,14 +66,10 @@ def test_as_many_resamples_as_a_level_takes_are_enough() -> None:
     assert elo_parameters({}, {"bootstraps": 40}).bootstraps == 40
 
 
-def test_an_anchor_is_at_a_rating_that_can_be() -> None:
-    """The option is --anchor: there is no --anchor-rating to be corrected."""
+def test_a_rating_and_a_weight_are_numbers_that_can_be() -> None:
+    """There is no --anchor-rating to be corrected; two of the largest weights have no sum."""
     with pytest.raises(ConfigurationError, match=r"--anchor 'base=1e308': .* 1,000,000"):
         parameters_of({}, None, "base=1e308")
-
-
-def test_weights_have_a_sum() -> None:
-    """Two of the largest numbers have none."""
     with pytest.raises(ConfigurationError, match=r"--overall .* at most 1,000,000"):
         weights_of("factuality=1e308,utility=1e308", ("factuality", "utility"))
 

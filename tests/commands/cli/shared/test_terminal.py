@@ -17,7 +17,6 @@ from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.builders.commands import lay_out
 from tests.support.command_line import paid
-from tests.support.command_line.launching import launch
 from tests.support.command_line.terminal import Answered, run_at_terminal
 
 N_QUERIES: Final = 36  # 1 prompt, 3 dimensions, 6 pairs, both orders
@@ -68,23 +67,6 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-@pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
-    """Give a server of any model; only one of them has a price."""
-    with FakeOpenAI(lambda body: Said(f"Hot: {body['temperature']}\nVERDICT: A")) as server:
-        server.traffic.models = None
-        yield server
-
-
-def serve(folder: Path, server: FakeOpenAI, *, entrant: str, judge: str) -> Path:
-    """Lay out a tournament whose entrants and judge are all served."""
-    place = lay_out(folder)
-    text = SERVED.format(url=server.url, entrant=entrant, judge=judge)
-    (place / "tournament.toml").write_text(text, encoding="utf-8")
-    (place / "prices.toml").write_text(PRICES, encoding="utf-8")
-    return place
-
-
 def question_of(done: Answered) -> str:
     """Return the line that is on the terminal when the answer is typed, and all that follows."""
     return done.before[done.before.index("Submit ") :]
@@ -124,24 +106,18 @@ def test_at_a_terminal_the_dollars_are_in_the_question(
         assert all(_ESCAPES.sub("", line).startswith("batch ") for line in ends), done
 
 
-def test_entrants_at_a_server_are_asked_about_in_the_same_way(
-    tmp_path: Path, server: FakeOpenAI
-) -> None:
-    """There is one piece that asks."""
-    folder = serve(tmp_path, server, entrant=MODEL, judge="free")
+def test_no_bar_is_painted_over_a_question(tmp_path: Path) -> None:
+    """In a run, the judge is asked about when responses have been counted on the screen.
 
-    done = run_at_terminal(folder, ("apply", "generate"), os.environ, answer=CTRL_C, thinks=True)
-
-    assert done.code == 130, done
-    assert ESCAPE not in question_of(done)
-    assert not server.traffic.asked
-
-
-def test_no_bar_is_painted_over_a_question(tmp_path: Path, server: FakeOpenAI) -> None:
-    """In a run, the judge is asked about when responses have been counted on the screen."""
-    folder = serve(tmp_path, server, entrant="free", judge=MODEL)
-
-    done = run_at_terminal(folder, ("run",), os.environ, answer=b"y\n", thinks=True)
+    Here entrants and judge are at a server, of whose models one has a price.
+    """
+    place = lay_out(tmp_path)
+    with FakeOpenAI(lambda body: Said(f"Hot: {body['temperature']}\nVERDICT: A")) as server:
+        server.traffic.models = None
+        text = SERVED.format(url=server.url, entrant="free", judge=MODEL)
+        (place / "tournament.toml").write_text(text, encoding="utf-8")
+        (place / "prices.toml").write_text(PRICES, encoding="utf-8")
+        done = run_at_terminal(place, ("run",), os.environ, answer=b"y\n", thinks=True)
 
     assert done.code == 0, done
     assert "responses" in done.before.partition("Submit ")[0]
@@ -155,17 +131,6 @@ def test_with_no_standard_input_nobody_is_asked(monkeypatch: pytest.MonkeyPatch)
 
     with console() as found:
         assert found.confirm is None
-
-
-@pytest.mark.nightly
-def test_with_no_standard_input_nobody_agrees(folder: Path) -> None:
-    """What was closed is no terminal, and no reason for a traceback."""
-    closing = ["env", "ANTHROPIC_API_KEY=none", "sh", "-c", '"$@" <&-', "sh"]
-
-    done = launch(folder, "apply", "judge", prefix=closing)
-
-    assert done.returncode == 5, done.stderr
-    assert "there is no terminal to confirm: run again with --yes" in done.stderr
 
 
 def test_a_bar_tells_phase_total_rate_and_time_left_on_eighty_columns() -> None:

@@ -41,7 +41,10 @@ def test_json_has_what_the_rows_cannot_say() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "95 % interval, cluster-robust (sandwich), clusters: prompts"),
+        (
+            {"ties": "davidson", "prior_sd": 200.0},
+            "95 % interval, cluster-robust (sandwich), clusters: prompts",
+        ),
         (
             {"unit": "battles", "level": 0.9},
             "90 % interval, cluster-robust (sandwich), clusters: battles",
@@ -52,9 +55,19 @@ def test_json_has_what_the_rows_cannot_say() -> None:
         ),
     ],
 )
-def test_an_interval_is_named_by_kind_level_and_unit(options: dict[str, object], said: str) -> None:
-    """Two intervals that differ by a half are both called one in most leaderboards."""
-    assert said in notes(*RING, parameters=replace(PLAIN, **options))
+def test_a_rating_is_named_by_its_model_and_interval(options: dict[str, object], said: str) -> None:
+    """Two intervals that differ by a half are both called one in most leaderboards.
+
+    A prior is knowledge from elsewhere, and is never silent.
+    """
+    parameters = replace(PLAIN, **options)
+    board = leaderboard("utility", in_columns(beaten(*RING)), parameters)
+
+    table = RatedBoards([board], parameters).table()
+
+    model = "ties by Davidson, prior of sd 200" if "prior_sd" in options else "ties as half"
+    assert table.title == f"Bradley-Terry, {model}"
+    assert said in "\n".join(table.notes)
 
 
 def test_a_crowd_is_not_named_whole() -> None:
@@ -63,17 +76,6 @@ def test_a_crowd_is_not_named_whole() -> None:
 
     assert "and 3 more are winless" in said
     assert "JSON output has the order of all groups." in said
-
-
-def test_what_holds_for_one_dimension_only_is_said() -> None:
-    """The anchor may be without a battle there, and a resample without a fit."""
-    anchored = notes(*RING, parameters=replace(PLAIN, anchor="dan", anchor_rating=500.0))
-    parameters = replace(PLAIN, interval="multinomial", resamples=40)
-    few = notes(("ann", "bob"), ("bob", "ann"), parameters=parameters)
-
-    assert "utility: the anchor dan has no battles; the mean is 1000." in anchored
-    assert "resamples had no finite fit and count as beyond both bounds." in few
-    assert "group" not in few
 
 
 def test_resamples_without_a_fit_are_counted_by_group() -> None:
@@ -91,6 +93,8 @@ def test_resamples_without_a_fit_are_counted_by_group() -> None:
     assert told == [f"utility: {each} {ending}" for each in which]
     assert len(found) == 2
     assert all(10 < n < 40 for n in found)
+    few = notes(("ann", "bob"), ("bob", "ann"), parameters=parameters)
+    assert f"resamples {ending}" in few  # of one group, which is not numbered
 
 
 def test_whom_the_anchor_does_not_hold_is_told() -> None:
@@ -99,11 +103,13 @@ def test_whom_the_anchor_does_not_hold_is_told() -> None:
     undefeated = notes(*RING, ("zoe", "ann"), parameters=anchored)
     island = notes(*RING, ("zoe", "eve"), ("eve", "zoe"), parameters=anchored)
     held = notes(*RING, ("zoe", "ann"), ("ann", "zoe"), parameters=anchored)
+    idle = notes(*RING, parameters=anchored)
 
     said = "utility: ann, cleo, bob: no link to the anchor zoe, so the mean of their group is 1000."
     assert said in undefeated
     assert said in island
     assert "no link to the anchor" not in held
+    assert "utility: the anchor zoe has no battles; the mean is 1000." in idle
 
 
 def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
@@ -139,15 +145,6 @@ def test_a_change_is_told_of_who_hangs_from_the_same(anchor: str | None, told: s
     changed = {row["entrant"] for row in found.rows if row["rating_change"] is not None}
     assert changed == told
     assert all(row["n_battles_change"] is not None for row in found.rows)
-
-
-def test_the_title_says_the_model() -> None:
-    """A prior is knowledge from elsewhere, and is never silent."""
-    parameters = replace(PLAIN, ties="davidson", prior_sd=200.0)
-
-    table = RatedBoards([leaderboard("utility", in_columns([]), parameters)], parameters).table()
-
-    assert table.title == "Bradley-Terry, ties by Davidson, prior of sd 200"
 
 
 @pytest.mark.parametrize(("between", "is_told"), [(0.5, False), (0.95, True)])

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from commands.cli.tables.layout import (
-    Fitted,
     ShownColumn,
     bars,
     fitted,
@@ -24,46 +23,36 @@ NAME = ShownColumn(
 ELO = ShownColumn(Column("Elo", 1, importance=KEPT, key="elo"), True, ("1564.4", "1167.6"))
 LOW = ShownColumn(Column("95 % low", 1, key="low"), True, ("1506.5", "1113.9"))
 SEM = ShownColumn(Column("Order SEM", 2, importance=0, key="sem"), True, ("0.68", "0.66"))
-WHY = ShownColumn(Column("Why", key="why"), False, ("its reference was another then", "new"))
 
 
-def lines(fit: Fitted | None) -> list[str]:
-    """Return all lines of what fits."""
-    assert fit is not None
-    return [*heading_lines(fit), *row_lines(fit, 0), *row_lines(fit, 1)]
+def called(shown: ShownColumn, key: str, group: str = "") -> ShownColumn:
+    """Return a column of another key, perhaps in a group."""
+    return replace(shown, column=replace(shown.column, key=key, group=group))
 
 
-def test_the_least_important_column_goes_first() -> None:
-    """Not simply the last one."""
-    fit = fitted([NAME, SEM, ELO, LOW], 27)
-
-    assert fit is not None
-    assert [each.column.key for each in fit.cells] == ["entrant", "elo", "low"]
-    assert fit.hidden == ["Order SEM"]
-
-
-def test_of_equally_important_columns_the_last_goes_first() -> None:
-    """The first ones are what the others are about."""
-    other = replace(SEM, column=replace(SEM.column, key="other"))
-
-    fit = fitted([NAME, SEM, other, ELO], 25)
-
-    assert fit is not None
-    assert [each.column.key for each in fit.cells] == ["entrant", "sem", "elo"]
-
-
-def test_columns_of_one_group_go_together() -> None:
-    """A lower bound without the upper one misleads."""
-    low, high = (
-        replace(LOW, column=replace(LOW.column, key=key, group="interval"))
-        for key in ("low", "high")
-    )
-
-    fit = fitted([NAME, low, high, ELO], 30)
+@pytest.mark.parametrize(
+    ("cells", "width", "kept", "hidden"),
+    [
+        ([NAME, SEM, ELO, LOW], 27, ["entrant", "elo", "low"], ["Order SEM"]),
+        ([NAME, SEM, called(SEM, "other"), ELO], 25, ["entrant", "sem", "elo"], ["Order SEM"]),
+        (
+            [NAME, called(LOW, "low", "interval"), called(LOW, "high", "interval"), ELO],
+            30,
+            ["entrant", "elo"],
+            ["95 % low", "95 % low"],
+        ),
+    ],
+    ids=["the least important", "of equals the last", "a group together"],
+)
+def test_where_it_is_narrow_columns_go(
+    cells: list[ShownColumn], width: int, kept: list[str], hidden: list[str]
+) -> None:
+    """Not simply the last one; a lower bound without the upper one would mislead."""
+    fit = fitted(cells, width)
 
     assert fit is not None
-    assert [each.column.key for each in fit.cells] == ["entrant", "elo"]
-    assert fit.hidden == ["95 % low", "95 % low"]
+    assert [each.column.key for each in fit.cells] == kept
+    assert fit.hidden == hidden
 
 
 def test_what_does_not_fit_at_all_is_stacked() -> None:
@@ -114,17 +103,17 @@ def row(low: float | None, rating: float | None, high: float | None) -> dict[str
     return {"low": low, "rating": rating, "high": high}
 
 
-def test_what_has_no_value_has_no_bar() -> None:
-    """Its row stays in its place."""
-    assert bars([row(0, 1, 2), row(None, None, None)], OF, 80) == ["─" * 20 + "●" + "─" * 19, ""]
-
-
 @pytest.mark.parametrize(
-    ("rows", "room"),
-    [([row(0, 1, 2)], 19), ([row(None, 1, None)], 80), ([row(None, None, None)], 80)],
+    ("rows", "room", "drawn"),
+    [
+        ([row(0, 1, 2), row(None, None, None)], 80, ["─" * 20 + "●" + "─" * 19, ""]),
+        ([row(0, 1, 2)], 19, None),
+        ([row(None, 1, None)], 80, None),
+        ([row(None, None, None)], 80, None),
+    ],
 )
-def test_where_nothing_can_be_compared_there_are_no_bars(
-    rows: list[dict[str, float | None]], room: int
+def test_bars_are_drawn_where_something_can_be_compared(
+    rows: list[dict[str, float | None]], room: int, drawn: list[str] | None
 ) -> None:
-    """Ten characters show nothing, nor does one value alone."""
-    assert bars(rows, OF, room) is None
+    """Ten characters show nothing, nor does one value alone; a row without one has no bar."""
+    assert bars(rows, OF, room) == drawn

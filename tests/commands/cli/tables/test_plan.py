@@ -1,3 +1,5 @@
+"""What remains to be asked, and what it costs, in words."""
+
 import pytest
 from msgspec.structs import replace
 
@@ -15,8 +17,6 @@ from tests.support.builders.events import judge
 from tests.support.builders.money import OPUS_JUDGE, USED, cost_of, paid, put, world
 from tests.support.builders.worlds import matches_of
 from tests.support.specification import after
-
-STYLE = Dimension("style")
 
 
 def test_a_plan_says_dollars_in_each_way_and_what_they_rest_on() -> None:
@@ -56,45 +56,38 @@ def test_replies_of_unknown_price_are_told_beside_what_is_spent() -> None:
     assert cost_fields(of_another)["n_unpriced"] == 0
 
 
-def test_a_plan_names_what_no_cache_will_keep() -> None:
+@pytest.mark.parametrize(
+    ("model", "begins", "ends"),
+    [
+        (
+            "claude-haiku-4-5",
+            "utility: no caching, since its prefix of ",
+            "tokens is shorter than the 4096 tokens that claude-haiku-4-5 needs",
+        ),
+        ("claude-haiku-5-5", "it is unknown how long a prefix must be for ", "5-5 to cache it"),
+    ],
+)
+def test_a_plan_names_what_no_cache_will_keep(model: str, begins: str, ends: str) -> None:
     """It names dimension, tokens and limit, so that a rubric may be made longer."""
-    by = replace(OPUS_JUDGE, model="claude-haiku-4-5")
+    by = replace(OPUS_JUDGE, model=model)
     last = [*cost_notes(cost_of(*world(by), by=by))][-1]
 
-    assert last.startswith("utility: no caching, since its prefix of ")
-    assert last.endswith("tokens is shorter than the 4096 tokens that claude-haiku-4-5 needs")
+    assert last.startswith(begins)
+    assert last.endswith(ends)
 
 
-def test_a_plan_says_that_a_least_prefix_is_not_known() -> None:
-    """Then the estimate counts on no cache."""
-    by = replace(OPUS_JUDGE, model="claude-haiku-5-5")
-
-    assert [*cost_notes(cost_of(*world(by), by=by))][-1] == (
-        "it is unknown how long a prefix must be for claude-haiku-5-5 to cache it"
-    )
-
-
-def test_a_free_judge_is_planned_without_money() -> None:
-    """Dollars beside an offline judge would only frighten."""
-    row = MissingVerdicts(Dimension("factuality"), n_pairs=1, n_queries=2, n_waiting=0)
-
-    table = missing_verdicts_table([row])
-
-    assert table.facts["cost"] is None
-    assert [column.key for column in table.columns][-1] == "n_waiting"
-
-
-def test_a_plan_shows_tokens_for_each_dimension() -> None:
-    """A dimension without a query takes none."""
+def test_a_plan_shows_tokens_for_each_dimension_of_a_judge_that_costs() -> None:
+    """A dimension without a query takes none; dollars beside a free judge would only frighten."""
     rows = [
         MissingVerdicts(Dimension(name), n_pairs=3, n_queries=6, n_waiting=0)
         for name in ("factuality", "none")
     ]
 
-    table = missing_verdicts_table(rows, cost_of(*world()))
+    free, table = missing_verdicts_table(rows), missing_verdicts_table(rows, cost_of(*world()))
 
-    assert table.rows[0]["n_output"] == 6 * 400
-    assert table.rows[1]["n_output"] == 0
+    assert [row["n_output"] for row in table.rows] == [6 * 400, 0]
+    assert free.facts["cost"] is None
+    assert [column.key for column in free.columns][-1] == "n_waiting"
 
 
 @pytest.mark.parametrize(("provider", "why"), [("hf", "chat template"), ("reference", "gold ans")])

@@ -1,19 +1,18 @@
 """Results as text: goldens of every format and table, safe to show whatever others wrote."""
 
-import io
 import json
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 
 import pytest
 from pyarrow import parquet as pq  # type: ignore[import-untyped]  # it has no types
-from rich.console import Console
 
 from commands.backends.wiring import parquet_content
 from commands.cli.tables.render import Format, print_table, typed_columns, typed_rows
 from commands.cli.tables.table import Table
 from projections.results.columns import Column
-from tests.support.goldens.screens import SCREENS, rendered, screens
+from tests.support.goldens.screens import SCREENS, printed, rendered, screens
 
 TABLE = Table(
     "tourney/x@1", "X", (Column("Text", key="text"), Column("Value", 2, key="value")), rows=()
@@ -87,10 +86,8 @@ def test_colour_is_given_up_where_it_is_not_wanted() -> None:
 
 def drawn(table: Table, environment: dict[str, str]) -> str:
     """Return a table as a terminal of 80 columns gets it."""
-    console = Console(file=io.StringIO(), width=80, force_terminal=True, _environ=environment)
-    print_table(table, Format.TABLE, console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    draw = partial(print_table, table, Format.TABLE)
+    return printed(draw, width=80, force_terminal=True, _environ=environment)
 
 
 def test_a_moment_is_shown_to_the_second_and_kept_whole() -> None:

@@ -19,44 +19,26 @@ def names(folder: Path) -> set[str]:
 
 
 def test_the_demonstration_is_a_tournament_that_can_be_run(tmp_path: Path) -> None:
-    """Its settings name what was laid out beside them."""
-    lay_out_demo(tmp_path / "demo")
-
-    settings = read_settings(tmp_path / "demo" / "tournament.toml", {})
-
-    assert len(read_bank(tmp_path / "demo" / settings.prompts.bank)) == 143
-    assert all((tmp_path / "demo" / rubric.path).is_file() for rubric in settings.rubrics)
-    assert settings.judge.instructions == Path("rubrics/judge_medical.md")
-    assert (tmp_path / "demo" / settings.judge.instructions).is_file()
-
-
-def test_the_demonstrations_evaluations_can_be_made(tmp_path: Path) -> None:
-    """What they read was laid out, too; they are small enough for a demo."""
+    """What its settings name was laid out; what the weights were trained on was not."""
     lay_out_demo(tmp_path)
+
     settings = read_settings(tmp_path / "tournament.toml", {})
     bank = read_bank(tmp_path / settings.prompts.bank)
-
     sources = EvaluationSources(tmp_path, bank, READERS)
     made = [each for table in settings.evaluations for each in table_evaluations(table, sources)]
 
+    assert names(tmp_path) == {"tournament.toml", "bank.jsonl", "distractors.jsonl"}
+    assert "train.py" in names(shipped_data() / "quickstart")
+    assert len(bank) == 143
+    assert all((tmp_path / rubric.path).is_file() for rubric in settings.rubrics)
+    assert settings.judge.instructions == Path("rubrics/judge_medical.md")
+    assert (tmp_path / settings.judge.instructions).is_file()
     assert [each.kind for each in made] == ["rollout", "rollout", "perplexity"]
     n_items = [
         len(each.samples(section.options))
         for each, section in zip(made, settings.evaluations, strict=True)
     ]
     assert n_items == [24, 69, 6]
-
-
-def test_what_the_weights_were_trained_on_is_not_laid_out(tmp_path: Path) -> None:
-    """A user who runs the demonstration has no use for it."""
-    lay_out_demo(tmp_path / "demo")
-
-    assert names(tmp_path / "demo") == {
-        "tournament.toml",
-        "bank.jsonl",
-        "distractors.jsonl",
-    }
-    assert "train.py" in names(shipped_data() / "quickstart")
 
 
 def test_a_tournament_that_is_there_is_left_alone(tmp_path: Path) -> None:
@@ -88,22 +70,19 @@ def test_without_weights_the_entrants_are_recorded_answers(tmp_path: Path) -> No
     assert (recorded.judge, recorded.elo) == (generating.judge, generating.elo)
 
 
-def test_a_demo_without_weights_does_not_become_one_with_them(tmp_path: Path) -> None:
-    """Its ledger holds other entrants."""
-    lay_out_demo(tmp_path, weights=False)
+def test_what_is_no_such_demo_is_refused(tmp_path: Path) -> None:
+    """One without weights holds other entrants; nobody wants a tournament among photographs."""
+    photographs = tmp_path / "photographs"
+    photographs.mkdir()
+    (photographs / "one.jpg").touch()
+    lay_out_demo(tmp_path / "look", weights=False)
 
     with pytest.raises(ConfigurationError, match="is a demo without weights; name a new folder"):
-        lay_out_demo(tmp_path)
-
-
-def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
-    """Nobody wants a tournament among their photographs."""
-    (tmp_path / "photograph.jpg").touch()
-
+        lay_out_demo(tmp_path / "look")
     with pytest.raises(ConfigurationError, match="exists and is not a demo; name a new folder"):
-        lay_out_demo(tmp_path)
+        lay_out_demo(photographs)
 
-    assert names(tmp_path) == {"photograph.jpg"}
+    assert names(photographs) == {"one.jpg"}
 
 
 def test_a_demo_holds_no_code_that_pip_compiled(

@@ -30,13 +30,18 @@ def settings_of(folder: Path, new: NewTournament) -> Settings:
     return read_settings(folder / "tournament.toml", {})
 
 
-def test_a_new_tournament_needs_nothing_else(tmp_path: Path) -> None:
-    """All that is named is there, and registers."""
-    settings = settings_of(tmp_path / "new", NewTournament())
+@pytest.mark.parametrize(
+    ("name", "id_"),
+    [("new", "new"), ('it\'s "mine"', "it-s-mine"), ("naïve 日本", "naïve-日本"), ("a\nb", "a-b")],
+)
+def test_a_new_tournament_needs_nothing_else(tmp_path: Path, name: str, id_: str) -> None:
+    """All that is named is there, and registers; its id is what of the folder's an id may hold."""
+    folder = tmp_path / name / "x" / ".."
+    settings = settings_of(folder, NewTournament())
 
-    opening = opening_of(settings, tmp_path / "new", versions=())
+    opening = opening_of(settings, folder, versions=())
 
-    assert settings.tournament.id == "new"
+    assert settings.tournament.id == id_
     assert len(opening.bank) == len(FIRST_PROMPTS)
     assert [each.id for each in settings.entrants] == ["model-a", "model-b"]
     assert (settings.judge.provider, settings.rubrics[0].dimension) == ("reference", "factuality")
@@ -81,25 +86,18 @@ def test_weights_are_found_from_where_the_settings_are(
 def test_the_rubric_of_a_new_tournament_is_of_no_subject(
     tmp_path: Path, prompts: list[dict[str, object]]
 ) -> None:
-    """A judge of German grammar that is told of doses and drugs looks for them."""
+    """A judge of German grammar that is told of doses and drugs looks for them.
+
+    Anthropic's models judge in batches, at half the price.
+    """
     settings = settings_of(tmp_path, NewTournament(prompts, judge="claude-sonnet-5-5"))
 
-    (rubric,) = settings.rubrics
+    (rubric,), judge = settings.rubrics, settings.judge
+    assert rubric.dimension == ("factuality" if prompts == FIRST_PROMPTS else "quality")
+    assert (judge.provider, judge.model) == ("anthropic-batch", "claude-sonnet-5-5")
     texts = [(tmp_path / name).read_text() for name in (rubric.path, "rubrics/judge.md")]
     words = "drug", "dose", "diagnos", "clinic", "patient", "medic", "disease", "treatment"
     assert [word for word in words for text in texts if word in text.lower()] == []
-
-
-def test_a_model_of_anthropics_judges_in_batches(tmp_path: Path) -> None:
-    """At half the price, and no key is in the settings."""
-    settings = settings_of(tmp_path, NewTournament(NO_GOLD, judge="claude-sonnet-5-5"))
-
-    assert (settings.judge.provider, settings.judge.model) == (
-        "anthropic-batch",
-        "claude-sonnet-5-5",
-    )
-    assert [each.dimension for each in settings.rubrics] == ["quality"]
-    assert [each.text for each in read_bank(tmp_path / "bank.jsonl")] == ["Why?"]
 
 
 @pytest.mark.parametrize(
@@ -132,25 +130,12 @@ def test_nothing_that_is_there_is_written_over(tmp_path: Path) -> None:
 
     assert {each.name for each in tmp_path.iterdir()} == {"bank.jsonl", "notes.txt"}
     (tmp_path / "bank.jsonl").unlink()
-    lay_out(tmp_path, files_of(tmp_path, NewTournament()))
-
-
-def test_a_place_that_refuses_is_left_as_it_was(tmp_path: Path) -> None:
-    """A file stands where the folder of rubrics would be."""
-    (tmp_path / "rubrics").touch()
-
+    (tmp_path / "rubrics").touch()  # a file stands where the folder would be
     with pytest.raises(CannotWrite):
         lay_out(tmp_path, files_of(tmp_path, NewTournament()))
-
-    assert [each.name for each in tmp_path.iterdir()] == ["rubrics"]
-
-
-@pytest.mark.parametrize("name", ['it\'s "mine"', "naïve 日本", "a\nb", "..."])
-def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
-    """The tournament's id is what of it an id may hold."""
-    settings = settings_of(tmp_path / name / "x" / "..", NewTournament())
-
-    assert settings.tournament.id
+    assert {each.name for each in tmp_path.iterdir()} == {"rubrics", "notes.txt"}
+    (tmp_path / "rubrics").unlink()
+    lay_out(tmp_path, files_of(tmp_path, NewTournament()))
 
 
 def test_prompts_stay_what_they_are(tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from commands.cli.shared.views import ignored_variables, notes_of
+from commands.cli.shared.reading import ignored_variables, notes_of
 from commands.reading.judged_tournament import Perspective, judged_tournament
 from projections.verdicts.policies import MAJORITY, Rule
-from tests.support.builders.events import entrant, known, opened, prompt, responses
-from tests.support.builders.worlds import JURORS, SLOT_A, TIE, A, B, Said, court, heard
+from tests.support.builders.events import known
+from tests.support.builders.worlds import SLOT_A, TIE, A, B, Said, court, heard
 
 
 def warnings(*said: Said) -> Sequence[str]:
@@ -34,23 +34,6 @@ def test_a_judge_that_often_contradicts_itself_is_doubted() -> None:
         " winners, 1 with a tie beside a win); ratings and shares of wins count each verdict by"
         " itself. `tourney project bias` shows more."
     )
-
-
-def test_identical_responses_are_in_no_denominator() -> None:
-    """Nobody was asked about them: one of two judged pairs is inconsistent, not one of three."""
-    prompts, entrants = [prompt(f"p{n}") for n in (1, 2, 3)], [entrant("amy"), entrant("kim")]
-    opening = opened(prompts=prompts, entrants=entrants, judges=JURORS[:1])
-    texts = {
-        (name, f"p{n}"): "Aspirin." if n == 1 else f"{name} {n}"
-        for name in ("amy", "kim")
-        for n in (1, 2, 3)
-    }
-    events = (*opening, *responses(known(*opening), texts))
-    state = known(*heard(events, [TIE, A, SLOT_A]))
-
-    notes = notes_of(judged_tournament(state, Path("tournament.db"), None, Perspective()))
-
-    assert any("50% of the judged pairs are inconsistent (1 of 2:" in note for note in notes)
 
 
 def test_a_panel_without_a_majority_is_doubted() -> None:
@@ -89,11 +72,7 @@ def test_a_judge_that_sees_no_difference_is_doubted() -> None:
 )
 def test_a_variable_that_reading_ignores_is_told(name: str, value: str, note: str) -> None:
     """Whoever set it would take the recorded K for theirs."""
-    assert [*ignored_variables({name: value})] == [f"{name} changes nothing here: {note}"]
+    followed = ("TOURNEY_LEDGER", "TOURNEY_TOURNAMENT_ID", "TOURNEY_PORT", "HOME")
+    environ = {**dict.fromkeys(followed, "x"), name: value}
 
-
-def test_variables_that_reading_follows_are_not_told() -> None:
-    """They name the ledger and the tournament; other programs have variables of their own."""
-    known = ("TOURNEY_LEDGER", "TOURNEY_TOURNAMENT_ID", "TOURNEY_PORT", "HOME")
-
-    assert not [*ignored_variables(dict.fromkeys(known, "x"))]
+    assert [*ignored_variables(environ)] == [f"{name} changes nothing here: {note}"]

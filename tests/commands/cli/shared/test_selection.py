@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from typer.main import get_command
 
 from commands.cli.app import command_line
-from commands.cli.shared.ledger import DEFAULT_CONFIG, read_tournament
+from commands.cli.shared.selection import Selection
 from commands.errors import ConfigurationError, NothingRecorded
 from commands.reading.resolve import position_at
 from ledger.errors import NoLedger
@@ -38,21 +38,20 @@ def test_a_ledger_may_lie_in_the_home_folder(
     assert done.exception.path.absolute() == tmp_path / "home/there.db"
 
 
-def test_a_day_without_dashes_is_not_taken_for_the_end(ledger: Ledger) -> None:
-    """Everything would be shown as of a day on which half of it was not known."""
-    ledger.append(STREAM, verdicts(3))
-
-    with pytest.raises(ConfigurationError, match="ends at 3; for the day write 2026-04-27"):
-        position_at(ledger, "20260427", option="--as-of")
-
-
-def test_a_position_after_the_end_is_refused(ledger: Ledger) -> None:
-    """It was mistyped, or is of another ledger; the end would pass for what was asked for."""
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("20260427", "ends at 3; for the day write 2026-04-27"),
+        ("99999", "--as-of 99999: the ledger ends at 3; name an"),
+    ],
+)
+def test_a_position_after_the_end_is_refused(ledger: Ledger, said: str, why: str) -> None:
+    """It was mistyped, is of another ledger, or is a day on which half of it was not known."""
     ledger.append(STREAM, verdicts(3))
 
     assert position_at(ledger, "3", option="--as-of") == 3
-    with pytest.raises(ConfigurationError, match="--as-of 99999: the ledger ends at 3; name an"):
-        position_at(ledger, "99999", option="--as-of")
+    with pytest.raises(ConfigurationError, match=why):
+        position_at(ledger, said, option="--as-of")
 
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -67,7 +66,7 @@ def test_a_time_before_the_tournament_is_named_as_such(as_of: str, named: str) -
         ledger.append(STREAM, opened())
 
         with pytest.raises(ConfigurationError) as caught:
-            read_tournament(ledger, STREAM, as_of, DEFAULT_CONFIG)
+            Selection(tournament=STREAM, as_of=as_of).state_in(ledger)
 
     assert f"nothing of tournament {STREAM!r} was recorded up to {named}" in str(caught.value)
     assert "it begins at position 1, 2026-11-22T12:00:00+00:00: name a later" in str(caught.value)
@@ -78,4 +77,4 @@ def test_a_stream_that_never_opened_holds_nothing_at_any_time(ledger: Ledger) ->
     ledger.append(STREAM, verdicts(3))
 
     with pytest.raises(NothingRecorded):
-        read_tournament(ledger, STREAM, "2", DEFAULT_CONFIG)
+        Selection(tournament=STREAM, as_of="2").state_in(ledger)

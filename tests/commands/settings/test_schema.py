@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 from jsonschema import Draft202012Validator
 
-from commands.settings.editor_schema import SCHEMA_LINE, schema_of_settings
 from commands.settings.inputs import shipped_data
 from commands.settings.reader import read_settings
+from commands.settings.schema import SCHEMA_LINE, schema_of_settings
 from commands.settings.starting.new_tournament import NewTournament, files_of
 from tests.docs import own
 
