@@ -12,11 +12,11 @@ from ledger.events.imports import LedgerMerged
 from ledger.events.judging import LookTaken
 from ledger.events.ratings import RatingsPublished
 from ledger.events.values import type_name
-from ledger.identity import Digest, StreamId, digest_of_bytes
+from ledger.identity import StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files
 from ledger.store import Ledger
-from projections.artifacts.files import digests_of, files_of, holds_ratings, holds_texts
+from projections.artifacts.files import files_of, holds_ratings, holds_texts
 from projections.artifacts.results import Results, results_of
 from projections.ratings.looks import decides_alike, look_now
 from projections.tournament.folding import advance
@@ -53,16 +53,11 @@ class Claim(NamedTuple):
 
 
 class Rebuilt(NamedTuple):
-    """A claim, and its results as the ledger gives them today."""
+    """A claim, and its files as the ledger gives them today."""
 
     claim: Claim
-    digests: Mapping[str, Digest]  # of its files, compared with the claim
+    files: Mapping[str, bytes]  # compared with the claim
     results: Results | None  # from which they are made; None: its terms name what is not there
-
-    @property
-    def files(self) -> Mapping[str, bytes]:
-        """Its files."""
-        return files_of(self.results) if self.results else {}
 
     @property
     def redacted(self) -> Sequence[int]:
@@ -176,7 +171,7 @@ def _took_in(merge: Recorded, each: Recorded) -> bool:
 
 
 def rebuilt_runs(events: Iterable[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
-    """Go through all events once, and yield each claim with its results, in the order of as-of."""
+    """Go through all events once, and yield each claim with its files, in the order of as-of."""
     states = {claim.stream: Tournament(claim.stream) for claim in claims}
     waiting = deque(sorted(claims, key=attrgetter("as_of")))
     page: list[Recorded] = []
@@ -199,10 +194,10 @@ def _after(
 
 
 def _rebuilt(states: Mapping[StreamId, Tournament], claim: Claim) -> Rebuilt:
-    """Return a claim with its results: none if its terms name something that is not there."""
+    """Return a claim with its files: none if its terms name something that is not there."""
     try:
         results = results_of(states[claim.stream], claim.ratings.publication)
-        return Rebuilt(claim, digests_of(results), results)
+        return Rebuilt(claim, files_of(results), results)
     except LookupError:
         return Rebuilt(claim, {}, None)
 
@@ -217,10 +212,10 @@ def differences_of(rebuilt: Rebuilt) -> Iterator[Difference]:
     """Yield the files that the events no longer give as they were published."""
     claim = rebuilt.claim
     for artifact in claim.ratings.artifacts:
-        found = rebuilt.digests.get(artifact.path)
-        if found is None:
+        content = rebuilt.files.get(artifact.path)
+        if content is None:
             yield Difference(claim.run, artifact.path, "was published and is no longer made")
-        elif found == artifact.digest:
+        elif digest_of_bytes(content) == artifact.digest:
             continue
         elif claim.may_differ(artifact.path):
             yield Difference(claim.run, artifact.path, _EARLIER_ARITHMETIC, is_fault=False)

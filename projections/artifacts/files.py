@@ -3,19 +3,19 @@
 The published files depend on the results alone: a replay must produce the same bytes.
 """
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import Final
 
 from ledger.chain import Head
 from ledger.events.registration import TournamentOpened
-from ledger.identity import Digest, Fields, Json
+from ledger.identity import Fields, Json
 from projections.artifacts.lines import line_files
 from projections.artifacts.ratings import elo_per_perm, elo_ratings, elo_results, pairwise_winrates
-from projections.artifacts.results import Results
+from projections.artifacts.results import RatedRun, Results
 
 
-def manifest(results: Results) -> Fields:
+def manifest(results: RatedRun) -> Fields:
     """Return what was run, with which settings, and the outcome counts of its pairings."""
     publication, tournament = results.publication, results.tournament
     opening, newest = tournament.opening, tournament.newest
@@ -78,33 +78,36 @@ def holds_ratings(path: str) -> bool:
 
 def files_of(results: Results) -> dict[str, bytes]:
     """Return every published file of a run, by its path relative to the run's folder."""
-    return {path: b"".join(pieces) for path, pieces in _pieces(results).items()}
+    lines = {path: b"".join(each) for path, each in line_files(results.pairs).items()}
+    files = rating_files(results) | lines
+    return dict(sorted(files.items(), key=_place))
 
 
-def digests_of(results: Results) -> dict[str, Digest]:
-    """Return the digest of each file, of which none is whole in memory."""
-    return {path: _digest(pieces) for path, pieces in _pieces(results).items()}
+_ORDER: Final = (
+    "manifest",
+    "matches/",
+    "verdicts/",
+    "elo_results",
+    "elo_per_perm",
+    "pairwise_winrates",
+    "battles",
+    "elo_ratings",
+)
+"""How the paths of files begin, in the order in which a publication names them."""
 
 
-def _digest(pieces: Iterable[bytes]) -> Digest:
-    found = hashlib.sha256()
-    for piece in pieces:
-        found.update(piece)
-    return Digest(found.hexdigest())
+def _place(file: tuple[str, bytes]) -> int:
+    return next(place for place, beginning in enumerate(_ORDER) if file[0].startswith(beginning))
 
 
-def _pieces(results: Results) -> dict[str, Iterable[bytes]]:
-    """Return what joined are the files, in the order in which a publication names them."""
-    lines = line_files(results)
-    battles = lines.pop("battles.jsonl")
+def rating_files(results: RatedRun) -> dict[str, bytes]:
+    """Return the files that say of the run as a whole how it ended."""
     return {
-        "manifest.json": [_json(manifest(results))],
-        **lines,
-        "elo_results.json": [_json(elo_results(results))],
-        "elo_per_perm.npz": [elo_per_perm(results)],
-        "pairwise_winrates.csv": [pairwise_winrates(results)],
-        "battles.jsonl": battles,
-        "elo_ratings.json": [_json(elo_ratings(results))],
+        "manifest.json": _json(manifest(results)),
+        "elo_results.json": _json(elo_results(results)),
+        "elo_per_perm.npz": elo_per_perm(results),
+        "pairwise_winrates.csv": pairwise_winrates(results),
+        "elo_ratings.json": _json(elo_ratings(results)),
     }
 
 

@@ -3,8 +3,8 @@
 A line is a JSON object, with blanks where Python's `json` has them.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -13,7 +13,7 @@ from ledger.events.money import Usage
 from ledger.identity import Digest, Dimension, Fields
 from ledger.recorded import moment
 from projections.artifacts.judgearena import of_settlements
-from projections.artifacts.results import Results
+from projections.artifacts.results import SettledPairs
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
 
@@ -26,9 +26,12 @@ _TOKENS: Final = (
     "output_tokens",
 )
 
+Pieces: TypeAlias = Iterable[bytes]
+"""What joined is a file."""
 
-def line_files(results: Results) -> dict[str, Iterator[bytes]]:
-    """Return the lines of each file."""
+
+def line_files(results: SettledPairs) -> dict[str, Iterator[bytes]]:
+    """Return the lines of each file; those of a section are a section of the run's."""
     return {
         "matches/matches.jsonl": map(_line, _matches(results)),
         **{
@@ -43,14 +46,14 @@ def _line(fields: Fields) -> bytes:
     return msgspec.json.format(msgspec.json.encode(fields), indent=0) + b"\n"
 
 
-def _matches(results: Results) -> Iterator[Fields]:
+def _matches(results: SettledPairs) -> Iterator[Fields]:
     """Yield every pair that could be judged, with both responses."""
     for settlement in _in_match_order(results):
         if settlement.match is not None:
             yield {"dimension": settlement.dimension, **_pair(settlement.match)}
 
 
-def _in_match_order(results: Results) -> list[Settlement]:
+def _in_match_order(results: SettledPairs) -> list[Settlement]:
     """Return every settlement: prompts in bank order, then dimensions, then pairs."""
     order = {prompt.prompt_id: n for n, prompt in enumerate(results.tournament.bank)}
     settled = [each for group in results.settlements.values() for each in group]
@@ -72,7 +75,7 @@ def _pair(match: Match) -> Fields:
     }
 
 
-def _verdicts(results: Results, dimension: Dimension) -> Iterator[Fields]:
+def _verdicts(results: SettledPairs, dimension: Dimension) -> Iterator[Fields]:
     """Yield every judged pair of a dimension, with the complete replies in its orders."""
     for settlement in results.settlements[dimension]:
         match, status = settlement.match, settlement.status
@@ -94,7 +97,7 @@ def _verdicts(results: Results, dimension: Dimension) -> Iterator[Fields]:
         }
 
 
-def _reply(results: Results, match: Match, order: Order, key: Digest) -> Fields:
+def _reply(results: SettledPairs, match: Match, order: Order, key: Digest) -> Fields:
     verdict, recorded_us = results.tournament.verdicts[key]
     return {
         "cache_key": key,
@@ -120,7 +123,7 @@ def _tokens(usage: Usage | None) -> Fields:
     return dict(zip(_TOKENS, counts, strict=True))
 
 
-def _battles(results: Results) -> Iterator[Fields]:
+def _battles(results: SettledPairs) -> Iterator[Fields]:
     """Yield the pairs with a verdict in JudgeArena's battle format."""
     for settlement in _in_match_order(results):
         for record in of_settlements([settlement], results.judge.model):

@@ -44,9 +44,7 @@ _COMMANDS: Final[Mapping[str, _Asked]] = {
         at_most(25),
         at_most(1_500),
     ),
-    "`verify`": _Asked(
-        lambda path: tourney("verify", "--ledger", path), at_most(90), at_most(2_000)
-    ),
+    "`verify`": _Asked(lambda path: tourney("verify", "--ledger", path), at_most(90), at_most(500)),
     "`status`, cold": _Asked(lambda path: tourney("status", "--ledger", path), at_most(1), None),
     "opening, and an append": _Asked(
         lambda path: [sys.executable, "-c", _APPEND, path], at_most(0.5), at_most(100)

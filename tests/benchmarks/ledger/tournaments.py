@@ -36,9 +36,9 @@ from ledger.events.ratings import (
 from ledger.events.registration import Prompt
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
-from ledger.identity import StreamId
+from ledger.identity import StreamId, digest_of_bytes
 from ledger.store import Ledger
-from projections.artifacts.files import digests_of
+from projections.artifacts.files import files_of
 from projections.artifacts.results import results_of
 from projections.fold import fold
 from projections.ratings.elo.uncertainty import BOOTSTRAPS
@@ -246,8 +246,10 @@ def _publish(ledger: Ledger, stream: StreamId) -> None:
     """Publish the ratings of a tournament, as a run does."""
     state = fold(tournament_of(stream), ledger.read(stream=stream))
     publication = _publication(state)
-    digests = digests_of(results_of(state, publication))
-    artifacts = tuple(ArtifactDigest(path=path, digest=each) for path, each in digests.items())
+    artifacts = tuple(
+        ArtifactDigest(path=path, digest=digest_of_bytes(content))
+        for path, content in files_of(results_of(state, publication)).items()
+    )
     ledger.append(stream, [RatingsPublished(publication=publication, artifacts=artifacts)])
 
 
