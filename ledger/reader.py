@@ -3,7 +3,7 @@
 import re
 import sqlite3
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from operator import ge
 from pathlib import Path
@@ -119,6 +119,16 @@ class LedgerReader:
         query = _POSITIONS("" if types is None else _AND_TYPES)
         found = self.select(query, after, until, *map(_json, chosen))
         return sorted(position for (position,) in found)  # faster than by SQLite
+
+    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
+        """Yield the events at some positions, in order.
+
+        Raises:
+            UnreadableEvent: An event's type, version, shape or time is unknown.
+            CannotRead: The file is damaged.
+        """
+        for page in self._pages_at(sorted(positions)):
+            yield from _recorded(page)
 
     def rows(self, *, after: int = 0, until: int | None = None) -> Iterator[StoredEvent]:
         """Yield events as stored, not decoded: to show, export or merge them.

@@ -1,7 +1,7 @@
 """Use case: rebuild published runs from the events, and compare them byte for byte."""
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ from ledger.events.imports import LedgerMerged
 from ledger.events.judging import LookTaken
 from ledger.events.ratings import RatingsPublished
 from ledger.events.values import type_name
-from ledger.identity import StreamId, digest_of_bytes
+from ledger.identity import Digest, StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files
 from ledger.store import Ledger
@@ -98,9 +98,9 @@ def replay(
     """
     claims = _selected_claims(ledger, stream, until=until, against=against)
     differences: list[Difference] = []
-    last = max((claim.as_of for claim in claims), default=0)
-    for rebuilt in rebuilt_runs(ledger.read(until=last), claims):
-        differences += differences_of(rebuilt)
+    for rebuilt in rebuilt_runs(ledger.read(until=until), claims):
+        digests = {path: digest_of_bytes(each) for path, each in rebuilt.files.items()}
+        differences += differences_from_claim(rebuilt.claim, digests, rebuilt.redacted)
         if against is not None:
             differences += _differences_from_folder(rebuilt, against)
         if out is not None:
@@ -170,33 +170,22 @@ def _took_in(merge: Recorded, each: Recorded) -> bool:
     )
 
 
-def rebuilt_runs(events: Iterable[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
-    """Go through all events once, and yield each claim with its files, in the order of as-of."""
+def rebuilt_runs(events: Iterator[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
+    """Fold the events once, and yield each claim with its files, in the order of as-of."""
     states = {claim.stream: Tournament(claim.stream) for claim in claims}
-    waiting = deque(sorted(claims, key=attrgetter("as_of")))
-    page: list[Recorded] = []
-    for recorded in events:
-        is_due = waiting and waiting[0].as_of < recorded.position
-        if is_due or len(page) == _PAGE:
-            states, page = _after(states, page), []
-        while waiting and waiting[0].as_of < recorded.position:
-            yield _rebuilt(states, waiting.popleft())
-        if waiting:
-            page.append(recorded)
-    states = _after(states, page)
-    yield from (_rebuilt(states, claim) for claim in waiting)
+    last = 0
+    for claim in sorted(claims, key=attrgetter("as_of")):
+        if claim.as_of > last:
+            last, coming = claim.as_of, _up_to(claim.as_of, events)
+            while page := list(islice(coming, _PAGE)):
+                states = {stream: advance(state, page) for stream, state in states.items()}
+        yield _rebuilt(states[claim.stream], claim)
 
 
-def _after(
-    states: Mapping[StreamId, Tournament], page: Sequence[Recorded]
-) -> dict[StreamId, Tournament]:
-    return {stream: advance(state, page) for stream, state in states.items()}
-
-
-def _rebuilt(states: Mapping[StreamId, Tournament], claim: Claim) -> Rebuilt:
+def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:
     """Return a claim with its files: none if its terms name something that is not there."""
     try:
-        results = results_of(states[claim.stream], claim.ratings.publication)
+        results = results_of(state, claim.ratings.publication)
         return Rebuilt(claim, files_of(results), results)
     except LookupError:
         return Rebuilt(claim, {}, None)
@@ -208,20 +197,33 @@ def _report(ledger: Ledger, rebuilt: Rebuilt) -> Mapping[str, bytes]:
     return {} if rebuilt.results is None else report_of_run(ledger, rebuilt.results)
 
 
-def differences_of(rebuilt: Rebuilt) -> Iterator[Difference]:
-    """Yield the files that the events no longer give as they were published."""
-    claim = rebuilt.claim
+def _up_to(position: int, events: Iterator[Recorded]) -> Iterator[Recorded]:
+    """Yield events up to a position, and leave the rest in the iterator."""
+    for recorded in events:
+        yield recorded
+        if recorded.position >= position:
+            return
+
+
+def differences_from_claim(
+    claim: Claim, digests: Mapping[str, Digest], redacted: Sequence[int]
+) -> Iterator[Difference]:
+    """Yield the files that the events no longer give as they were published.
+
+    Args:
+        claim: The publication.
+        digests: Of the files as the ledger gives them today, by path.
+        redacted: The positions of redacted events.
+    """
     for artifact in claim.ratings.artifacts:
-        content = rebuilt.files.get(artifact.path)
-        if content is None:
+        found = digests.get(artifact.path)
+        if found is None:
             yield Difference(claim.run, artifact.path, "was published and is no longer made")
-        elif digest_of_bytes(content) == artifact.digest:
-            continue
-        elif claim.may_differ(artifact.path):
+        elif found != artifact.digest and claim.may_differ(artifact.path):
             yield Difference(claim.run, artifact.path, _EARLIER_ARITHMETIC, is_fault=False)
-        else:
+        elif found != artifact.digest:
             why = "differs from what was published"
-            yield _differing(claim.run, artifact.path, why, rebuilt.redacted)
+            yield _differing(claim.run, artifact.path, why, redacted)
 
 
 _EARLIER_ARITHMETIC: Final = (

@@ -6,13 +6,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from commands.auditing.replay import (
-    Claim,
-    Difference,
-    claims_in,
-    differences_of,
-    rebuilt_runs,
-)
+from commands.auditing.replay import Claim, Difference, claims_in, differences_from_claim
+from commands.auditing.sections import KeyPlaces, SectionedTournament
 from commands.errors import ConfigurationError
 from commands.ports import OnProgress
 from ledger.auditing.audit import ChainAuditor, Fault, Redaction, audit_file, require_columns
@@ -73,32 +68,19 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
     foreign = [each for each in claims if each.is_foreign and each not in ours]
     faults = [*audit_file(ledger), *_faults_of_heads(ledger, head, noted)]
     faults += [_unfounded(each) for each in claims if each not in (*ours, *foreign)]
-    auditor, said, unmade = ChainAuditor(ledger, head), list[Fault](), list[Difference]()
-    for rebuilt in rebuilt_runs(_sound_events(auditor, head, said, on_progress), ours):
-        for each in differences_of(rebuilt):
-            if each.is_fault:
-                said.append(Fault(rebuilt.claim.position, f"{each.run}/{each.path} {each.why}"))
-            else:
-                unmade.append(each)
-    chain = auditor.result()
-    in_order = tuple(sorted([*faults, *chain.faults, *said], key=attrgetter("position")))
-    return Verification(head, len(ours), len(foreign), in_order, chain.redactions, tuple(unmade))
-
-
-def _sound_events(
-    auditor: ChainAuditor, head: Head, said: list[Fault], on_progress: OnProgress
-) -> Iterator[Recorded]:
-    """Yield all events that can be read; add to `said` what is wrong with them and the others."""
-    meaning = ConsistencyCheck()
+    auditor, meaning, runs = ChainAuditor(ledger, head), ConsistencyCheck(), _Runs(ledger, ours)
+    said: list[Fault] = []
     for page in auditor.pages():
-        for each in page:
-            if isinstance(each, Fault):
-                said.append(each)
-                continue
-            why = meaning.faults_of(each.event, each.stream, is_redacted=each.redacted)
-            said += [Fault(each.position, fault) for fault in why]
-            yield each
+        said += [each for each in page if isinstance(each, Fault)]
+        events = [each for each in page if isinstance(each, Recorded)]
+        said += [fault for each in events for fault in _faults_of_meaning(meaning, each)]
+        runs.advance(events)
         on_progress("events", page[-1].position, head.position)
+    chain, differences = auditor.result(), runs.finish()
+    faults += [*chain.faults, *said, *(each for each in differences if isinstance(each, Fault))]
+    in_order = tuple(sorted(faults, key=attrgetter("position")))
+    unmade = tuple(each for each in differences if isinstance(each, Difference))
+    return Verification(head, len(ours), len(foreign), in_order, chain.redactions, unmade)
 
 
 def _faults_of_heads(ledger: Ledger, head: Head, noted: Sequence[Head]) -> Iterator[Fault]:
@@ -117,3 +99,53 @@ def _unfounded(claim: Claim) -> Fault:
     publication = claim.ratings.publication
     head = Head(publication.as_of, publication.head)
     return Fault(claim.position, f"it rates the history {head}, which this ledger does not have")
+
+
+def _faults_of_meaning(meaning: ConsistencyCheck, each: Recorded) -> Iterator[Fault]:
+    for why in meaning.faults_of(each.event, each.stream, is_redacted=each.redacted):
+        yield Fault(each.position, why)
+
+
+class _Runs:
+    """The published runs, each made again once all that it rates was read."""
+
+    def __init__(self, ledger: Ledger, claims: Sequence[Claim]) -> None:
+        places = KeyPlaces()
+        self._tournaments = {
+            claim.stream: SectionedTournament(claim.stream, ledger.at, places) for claim in claims
+        }
+        self._places = places
+        self._open = sorted(claims, key=attrgetter("as_of"), reverse=True)
+        self._found: list[Fault | Difference] = []
+
+    def advance(self, events: Sequence[Recorded]) -> None:
+        """Fold more events, and compare the runs that rate no later ones."""
+        while self._open and events and self._open[-1].as_of <= events[-1].position:
+            claim = self._open.pop()
+            self._fold([each for each in events if each.position <= claim.as_of])
+            events = [each for each in events if each.position > claim.as_of]
+            self._compare(claim)
+        if self._open:
+            self._fold(events)
+
+    def finish(self) -> Sequence[Fault | Difference]:
+        """Return all differences, those of runs that rate what cannot be read, too."""
+        while self._open:
+            self._compare(self._open.pop())
+        return self._found
+
+    def _fold(self, events: Sequence[Recorded]) -> None:
+        self._places.note(events)
+        for each in self._tournaments.values():
+            each.advance(events)
+
+    def _compare(self, claim: Claim) -> None:
+        tournament = self._tournaments[claim.stream]
+        try:
+            digests = tournament.digests(claim.ratings.publication)
+        except LookupError:  # its terms name something that is not there
+            digests = {}
+        redacted = tournament.state.redactions.positions if digests else ()
+        for each in differences_from_claim(claim, digests, redacted):
+            why = f"{each.run}/{each.path} {each.why}"
+            self._found.append(Fault(claim.position, why) if each.is_fault else each)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ledger.identity import Fields
 from projections.artifacts.judgearena import rating_records
-from projections.artifacts.results import Results
+from projections.artifacts.results import RatedRun
 from projections.ratings.elo.rate import EloRatings
 from projections.ratings.elo.uncertainty import INTERVAL
 from projections.ratings.standings import win_rates
@@ -17,7 +17,7 @@ from projections.results.ratings import WinRateRow
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
 
-def elo_results(results: Results) -> Fields:
+def elo_results(results: RatedRun) -> Fields:
     """Return ratings as the customer's scripts do; `bootstrap` adds intervals, which they lack."""
     return {
         "default_k": results.publication.terms.elo.k,
@@ -37,7 +37,7 @@ def elo_results(results: Results) -> Fields:
     }
 
 
-def _bootstrap(results: Results) -> Fields:
+def _bootstrap(results: RatedRun) -> Fields:
     """Return bootstrap intervals of the `primary` ratings; empty if none were asked for."""
     terms = results.publication.terms.elo
     if not terms.bootstraps:
@@ -60,7 +60,7 @@ def _bootstrap(results: Results) -> Fields:
     }
 
 
-def _computed(results: Results) -> Fields:
+def _computed(results: RatedRun) -> Fields:
     """Name the dimensions of so many battles that prompts were not resampled; empty without any."""
     some = [
         dimension
@@ -84,7 +84,7 @@ def _ratings(ratings: EloRatings) -> Fields:
     }
 
 
-def elo_per_perm(results: Results) -> bytes:
+def elo_per_perm(results: RatedRun) -> bytes:
     """Return an npz of each dimension's final ratings, (n_permutations, n_entrants)."""
     arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
     for dimension, standing in results.standings.items():
@@ -95,13 +95,13 @@ def elo_per_perm(results: Results) -> bytes:
     return stream.getvalue()
 
 
-def pairwise_winrates(results: Results) -> bytes:
+def pairwise_winrates(results: RatedRun) -> bytes:
     """Return a CSV of each pair's counts, and of a's share of decided and tied pairs."""
     rows = win_rates(results.comparisons, by_outcome=True)
     return csv_of(WinRateRow._fields, rows).encode()
 
 
-def elo_ratings(results: Results) -> Fields:
+def elo_ratings(results: RatedRun) -> Fields:
     """Return ratings in the shape of JudgeArena's: by Bradley-Terry, with their intervals."""
     return rating_records(
         results.boards,

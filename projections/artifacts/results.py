@@ -1,13 +1,14 @@
 """The results of a run, from which every artifact is written: settlements and ratings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
+from typing import NamedTuple
 
-from ledger.events.ratings import Publication
+from ledger.events.ratings import Publication, PublicationTerms
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension
+from ledger.identity import Dimension, PromptId
 from projections.battles.columns import Battles, battles_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import Standings, standings
@@ -18,38 +19,76 @@ from projections.tournament.waves import widening_of
 from projections.verdicts.policies import Rule
 
 
-@dataclass(frozen=True)
-class Results:
-    """A run's settlements with their texts, and its ratings, by dimension in order.
+class SettledPairs(NamedTuple):
+    """Settlements with their texts, of a run or of some of its prompts."""
 
-    Ratings by Elo, which take longest to compute, are computed when somebody looks at them.
-    """
+    tournament: Tournament
+    judge: JudgeSettings
+    settlements: Mapping[Dimension, tuple[Settlement, ...]]
+
+
+@dataclass(frozen=True)
+class RatedRun:
+    """A run's ratings, by dimension in the tournament's order, and what they are computed from."""
 
     tournament: Tournament
     publication: Publication
     judge: JudgeSettings
-    settlements: Mapping[Dimension, tuple[Settlement, ...]]
     comparisons: Mapping[Dimension, Battles]
     boards: tuple[Leaderboard, ...]  # by Bradley-Terry
+    played: Mapping[Dimension, Callable[[], Standings]]  # by Elo
 
     @cached_property
     def standings(self) -> Mapping[Dimension, Standings]:
-        """The standings by Elo."""
-        terms = self.publication.terms
-        return {
-            dimension: standings(dimension, group, terms.entrants, terms.elo)
-            for dimension, group in self.comparisons.items()
-        }
+        """The standings by Elo, which take longest to compute."""
+        return {dimension: played() for dimension, played in self.played.items()}
+
+
+@dataclass(frozen=True)
+class Results(RatedRun):
+    """A run's ratings, and its settlements with their texts."""
+
+    settlements: Mapping[Dimension, tuple[Settlement, ...]]
+
+    @property
+    def pairs(self) -> SettledPairs:
+        """The settlements alone."""
+        return SettledPairs(self.tournament, self.judge, self.settlements)
 
 
 def results_of(tournament: Tournament, publication: Publication) -> Results:
     """Settle the pairings of a publication and compute its ratings."""
+    judge = tournament.judge(publication.terms.judge)
     terms = publication.terms
-    judge = tournament.judge(terms.judge)
-    settled = settle(tournament, frozenset(terms.prompts), judge, Rule(policy=terms.policy))
+    groups = settlements_of(tournament, frozenset(terms.prompts), judge, terms)
+    return rated_results(tournament, publication, judge, groups)
+
+
+def settlements_of(
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    judge: JudgeSettings,
+    terms: PublicationTerms,
+) -> dict[Dimension, tuple[Settlement, ...]]:
+    """Settle the pairings on some prompts as a run publishes them, by dimension."""
+    settled = settle(tournament, prompts, judge, Rule(policy=terms.policy))
     if terms.rated_by == "outcomes":
         settled = tuple(each._replace(said=()) for each in settled)
-    return rated_results(tournament, publication, judge, by_dimension(tournament, settled))
+    return by_dimension(tournament, settled)
+
+
+def published_comparisons(
+    tournament: Tournament,
+    judge: JudgeSettings,
+    groups: Mapping[Dimension, Iterable[Settlement]],
+    terms: PublicationTerms,
+) -> dict[Dimension, Battles]:
+    """Return settlements in columns, as a run rates them."""
+    cluster = attrgetter("cluster" if terms.rated_by == "verdicts" else "prompt_id")
+    return {
+        dimension: battles_of(group, cluster, widening=widening_of(tournament, judge, dimension))
+        for dimension, group in groups.items()
+    }
 
 
 def rated_results(
@@ -59,11 +98,31 @@ def rated_results(
     groups: Mapping[Dimension, tuple[Settlement, ...]],
 ) -> Results:
     """Compute the ratings of settlements, by the terms of a publication."""
+    comparisons = published_comparisons(tournament, judge, groups, publication.terms)
+    rated = rated_run(tournament, publication, judge, comparisons)
+    return Results(**vars(rated), settlements=groups)
+
+
+def rated_run(
+    tournament: Tournament,
+    publication: Publication,
+    judge: JudgeSettings,
+    comparisons: Mapping[Dimension, Battles],
+) -> RatedRun:
+    """Compute ratings by the terms of a publication.
+
+    Those by Elo are computed when somebody looks at the standings.
+    """
     terms = publication.terms
-    cluster = attrgetter("cluster" if terms.rated_by == "verdicts" else "prompt_id")
-    comparisons = {
-        dimension: battles_of(group, cluster, widening=widening_of(tournament, judge, dimension))
-        for dimension, group in groups.items()
+    played = {
+        dimension: partial(standings, dimension, group, terms.entrants, terms.elo)
+        for dimension, group in comparisons.items()
     }
-    boards = rated_by_dimension(comparisons, terms.bradley_terry, terms.entrants)
-    return Results(tournament, publication, judge, groups, comparisons, boards)
+    return RatedRun(
+        tournament=tournament,
+        publication=publication,
+        judge=judge,
+        comparisons=comparisons,
+        boards=rated_by_dimension(comparisons, terms.bradley_terry, terms.entrants),
+        played=played,
+    )

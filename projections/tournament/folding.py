@@ -59,6 +59,18 @@ def advance(state: Tournament, events: Iterable[Recorded]) -> Tournament:
     return draft.finish()
 
 
+_AS_BEFORE: Final = ("version", "newest", "spent_usd", "lost_usd", "under_way", "redactions")
+
+
+def with_answers(state: Tournament, events: Iterable[Recorded]) -> Tournament:
+    """Return a state that also knows some responses, verdicts, failures and outcomes.
+
+    Everything else is as before: what they cost, how much is redacted, which event is the newest.
+    """
+    before = {name: getattr(state, name) for name in _AS_BEFORE}
+    return replace(advance(state, events), **before)
+
+
 class _StateBuilder:
     """A state while events are added to it; changed in place."""
 

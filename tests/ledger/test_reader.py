@@ -251,14 +251,15 @@ def test_what_begins_no_id_finds_nothing(ledger: Ledger, beginning: str) -> None
     assert found == ()
 
 
-def test_events_of_a_type_are_read_in_order(
+def test_events_are_read_at_their_positions(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many are looked up at a time."""
+    """However many are sought at a time, and in order."""
     monkeypatch.setattr("ledger.reader._LOOKED_UP", 2)
-    rows = append(ledger, *verdicts(5))
+    first, _, third, _, fifth = append(ledger, *verdicts(5))
 
-    assert [*ledger.read(types={"VerdictReceived"})] == [row.decode() for row in rows]
+    assert [*ledger.at([5, 1, 3])] == [row.decode() for row in (first, third, fifth)]
+    assert [*ledger.at([])] == []
 
 
 READS: dict[str, Callable[[Ledger], object]] = {

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 from immutables import Map
 
+from commands.auditing.sections import KeyPlaces, SectionedTournament
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -36,13 +37,9 @@ from ledger.events.ratings import (
 from ledger.events.registration import Prompt
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
-from ledger.identity import StreamId, digest_of_bytes
+from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.artifacts.files import files_of
-from projections.artifacts.results import results_of
-from projections.fold import fold
 from projections.ratings.elo.uncertainty import BOOTSTRAPS
-from projections.tournament.folding import tournament_of
 from projections.tournament.matches import (
     Match,
     PlannedResponse,
@@ -244,12 +241,15 @@ def _prose(rng: random.Random, n_sentences: int) -> str:
 
 def _publish(ledger: Ledger, stream: StreamId) -> None:
     """Publish the ratings of a tournament, as a run does."""
-    state = fold(tournament_of(stream), ledger.read(stream=stream))
-    publication = _publication(state)
-    artifacts = tuple(
-        ArtifactDigest(path=path, digest=digest_of_bytes(content))
-        for path, content in files_of(results_of(state, publication)).items()
-    )
+    places = KeyPlaces()
+    tournament = SectionedTournament(stream, ledger.at, places)
+    events = ledger.read(stream=stream)
+    while some := list(islice(events, _AT_ONCE)):
+        places.note(some)
+        tournament.advance(some)
+    publication = _publication(tournament.state)
+    digests = tournament.digests(publication)
+    artifacts = tuple(ArtifactDigest(path=path, digest=each) for path, each in digests.items())
     ledger.append(stream, [RatingsPublished(publication=publication, artifacts=artifacts)])
 
 

@@ -15,8 +15,7 @@ from ledger.chain import Head
 from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.money import Usage
 from ledger.events.registry import Event
-from ledger.identity import digest_of_bytes
-from projections.artifacts.files import digests_of, files_of, holds_ratings, holds_texts, manifest
+from projections.artifacts.files import files_of, holds_ratings, holds_texts, manifest
 from projections.artifacts.lines import line_files
 from projections.artifacts.results import Results
 from tests.support.builders.events import (
@@ -68,13 +67,10 @@ def texts_of(path: str, content: bytes) -> list[bytes]:
 @pytest.mark.parametrize("fates", [(), ("a", "tie")])
 def test_a_run_has_every_file_of_the_design(fates: tuple[Fate, ...]) -> None:
     """Scripts of the customer open these paths, with or without a verdict."""
-    run = results(*history(opened(rubrics=RUBRICS), *fates))
-
-    files = files_of(run)
+    files = files_of(results(*history(opened(rubrics=RUBRICS), *fates)))
 
     assert set(files) == NAMES
     assert bool(files["battles.jsonl"]) == bool(fates)
-    assert digests_of(run) == {path: digest_of_bytes(each) for path, each in files.items()}
 
 
 def test_the_archive_of_traces_holds_no_date() -> None:
@@ -163,13 +159,13 @@ def test_names_are_written_as_people_write_them() -> None:
 
 def matches(found: Results) -> list[dict[str, object]]:
     """Return the matches."""
-    return [*map(json.loads, line_files(found)["matches/matches.jsonl"])]
+    return [*map(json.loads, line_files(found.pairs)["matches/matches.jsonl"])]
 
 
 def judged(found: Results) -> list[dict[str, object]]:
     """Return the verdicts of the first dimension."""
     (dimension, *_) = found.settlements
-    return [*map(json.loads, line_files(found)[f"verdicts/{dimension}.jsonl"])]
+    return [*map(json.loads, line_files(found.pairs)[f"verdicts/{dimension}.jsonl"])]
 
 
 def test_a_match_has_the_fields_of_the_customers() -> None:
@@ -277,7 +273,7 @@ def test_battles_have_the_mean_of_both_verdicts() -> None:
     """JudgeArena rates by preferences; opposite winners are half a win for each."""
     found = results(*history(cup(), "a", "b", "tie", "inconsistent", "refused", "pending"))
 
-    rows = [*map(json.loads, line_files(found)["battles.jsonl"])]
+    rows = [*map(json.loads, line_files(found.pairs)["battles.jsonl"])]
 
     assert [(row["model_a"], row["model_b"], row["winner"]) for row in rows] == [
         ("zoe", "amy", "model_a"),

@@ -94,8 +94,8 @@ def test_a_run_of_an_earlier_version_is_rated_as_it_was() -> None:
     assert verdicts.score.tolist() == [1.0, 0.5, 0.0]
     assert outcomes.score.tolist() == pytest.approx([1.0, float("nan"), 0.0], nan_ok=True)
     assert (verdicts.prompts, outcomes.prompts) == (("p0",), ("p0", "p1", "p2"))
-    assert len([*line_files(by_verdicts)["battles.jsonl"]]) == 3
-    assert len([*line_files(by_outcomes)["battles.jsonl"]]) == 2
+    assert len([*line_files(by_verdicts.pairs)["battles.jsonl"]]) == 3
+    assert len([*line_files(by_outcomes.pairs)["battles.jsonl"]]) == 2
     row = pairwise_winrates(by_verdicts).splitlines()[1]
     assert row.startswith(b"factuality,base,poe,1,1,0,1,0,0.5")
 
@@ -107,7 +107,7 @@ def test_the_exported_battles_give_the_same_ratings_again() -> None:
     events = heard(answered(cup(7)), [*ways, *ways])
     last = matches_of(known(*events))[20]
     run = results(*events, verdict(last.forward_key, "A"), failure(last.swapped))
-    rows = [*map(json.loads, line_files(run)["battles.jsonl"])]
+    rows = [*map(json.loads, line_files(run.pairs)["battles.jsonl"])]
 
     kept = ("model_a", "model_b", "winner", "pref", "question_id", "source")
     read = [

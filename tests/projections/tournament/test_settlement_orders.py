@@ -110,7 +110,7 @@ def test_a_run_holds_the_replies_in_the_orders_that_were_asked() -> None:
         entrants=[entrant(name) for name in ("zoe", "amy", "kim")],
     )
     told = judged(answered(with_judging(opening, COUNTERBALANCED)), slot_a)
-    lines = line_files(results(*told))
+    lines = line_files(results(*told).pairs)
     rows = [*map(json.loads, lines[f"verdicts/{STATE.dimensions[0].dimension}.jsonl"])]
 
     assert Counter(len(row["raw"]) for row in rows) == N_ORDERS

@@ -7,14 +7,19 @@ from msgspec.structs import replace
 
 from ledger.events.judging import (
     FailureReason,
+    JudgeQueryFailed,
     JudgeQuerySubmitted,
+    PairReconciled,
+    VerdictReceived,
 )
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
 from ledger.events.requests import ParameterRefused
-from ledger.identity import Digest, JudgeId, StreamId
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.identity import Digest, JudgeId, PromptId, StreamId
 from projections.fold import fold
-from projections.tournament.folding import tournament_of
+from projections.tournament.folding import tournament_of, with_answers
+from projections.tournament.matches import planned_responses
 from projections.tournament.requests import NO_REQUESTS
 from projections.tournament.state import Tournament
 from tests.support.builders.batches import DEAR, USED, ended, planned_batch, sent
@@ -39,10 +44,12 @@ from tests.support.builders.scores import paid_score, put_answer, scored_plan
 from tests.support.builders.worlds import (
     answered,
     become,
+    cup,
     failure_of,
     history,
     matches_of,
     publication,
+    unanswerable,
 )
 
 
@@ -373,6 +380,30 @@ def test_another_tournaments_score_is_used_and_not_paid_for() -> None:
 
     assert tournament.is_answered(KEY)
     assert (tournament.spent_usd, dict(tournament.scales), dict(tournament.attempts)) == (0, {}, {})
+
+
+@pytest.mark.parametrize("n_known", [0, 9, 12, 20])
+def test_answers_are_added_without_what_they_cost(n_known: int) -> None:
+    """A section of a run is folded from them again; the ledger's spend is told elsewhere."""
+    (cell, *_) = planned_responses(known(*cup()), {PromptId("p2")})
+    judged = history(cup(), "a", "tie", "refused")
+    told = recorded([*judged, unanswerable(cell), replace(WASTED, worst_usd=1.0)])
+    before, after = (fold(tournament_of(STREAM), some) for some in (told[:n_known], told))
+
+    found = with_answers(before, (each for each in told[n_known:] if is_answer(each.event)))
+
+    assert (found.responses, found.verdicts) == (after.responses, after.verdicts)
+    assert (found.query_failures, found.outcomes) == (after.query_failures, after.outcomes)
+    assert (found.spent_usd, found.lost_usd) == (before.spent_usd, before.lost_usd)
+    assert (found.newest, found.version) == (before.newest, before.version)
+
+
+def is_answer(event: Event) -> bool:
+    """Say whether an event is a response, a verdict, a failure of either, or an outcome."""
+    return isinstance(
+        event,
+        ResponseGenerated | ResponseFailed | VerdictReceived | JudgeQueryFailed | PairReconciled,
+    )
 
 
 def test_what_a_server_does_not_take_holds_for_every_tournament_of_a_ledger() -> None:
