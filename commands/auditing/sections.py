@@ -30,7 +30,7 @@ from projections.artifacts.results import (
 )
 from projections.battles.columns import Battles, joined, without_slot_effect
 from projections.tournament.folding import advance, with_answers
-from projections.tournament.matches import keep_matches, known_matches, planned_responses
+from projections.tournament.matches import keep_matches, keys_of, planned_responses
 from projections.tournament.settlement import by_dimension
 from projections.tournament.state import Tournament
 
@@ -208,8 +208,7 @@ class SectionMaker:
             before = {cell.keys for cell in cells}
             later = planned_responses(answered, several)
             cells = tuple(cell for cell in later if cell.keys not in before)
-        matches = [match for _, match in known_matches(answered, prompts, self._judge) if match]
-        keys = {key for each in matches for _, key in each.keys}
+        keys = {*keys_of(answered, prompts, self._judge)}
         about_redacted = answered.redactions.asked.items()
         keys |= {key for key, sent in about_redacted if sent.prompt_id in prompts}
         judged = self._with_events(answered, keys)
