@@ -28,7 +28,6 @@ from tests.support.builders.batching import (
     MERGED,
     N_QUERIES,
     Clock,
-    FlatRate,
     again,
     batched,
     batching,
@@ -52,7 +51,7 @@ from tests.support.builders.commands import (
     types_of,
 )
 from tests.support.builders.events import STREAM, judge, key, opened, prompt
-from tests.support.builders.money import MeanwhileMerged
+from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedBatchJudge
 
 
@@ -154,7 +153,7 @@ def test_results_that_stay_missing_are_waited_for_until_somebody_gives_them_up(
     """They were paid for: another batch would pay again, so no command sends one by itself."""
     told: list[str] = []
     port = Retold(lambda answers, _: answers[:3], clock)
-    how = batching(clock, waits=False, pricing=FlatRate(), tell=told.append)
+    how = batching(clock, waits=False, pricing=FlatRate(0.2), tell=told.append)
 
     for _ in range(5):
         with pytest.raises(WorkInFlight):
@@ -272,7 +271,9 @@ def test_a_provider_that_counts_fewer_results_than_queries_has_no_more(
 
     port = Lossy(lambda answers, n: answers[: 2 if n == 1 else 3], clock)
 
-    done = judged(recorder, port, batching(clock, pricing=FlatRate(), tell=told.append), retries=2)
+    done = judged(
+        recorder, port, batching(clock, pricing=FlatRate(0.2), tell=told.append), retries=2
+    )
 
     (failure,) = recorder.state.query_failures.values()
     assert (failure.reason, failure.fate) == ("errored", "perhaps billed")

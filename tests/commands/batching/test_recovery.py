@@ -22,7 +22,6 @@ from tests.support.builders.batching import (
     N_QUERIES,
     SETTLE_S,
     Clock,
-    FlatRate,
     adopt,
     again,
     batched,
@@ -48,6 +47,7 @@ from tests.support.builders.commands import (
     types_of,
 )
 from tests.support.builders.events import NOON, STREAM, key, opened, prompt
+from tests.support.builders.money import FlatRate
 from tests.support.scripted import ScriptedBatchJudge
 
 
@@ -318,7 +318,7 @@ def test_a_batch_that_is_taken_up_again_leaves_another_its_queries(
     recorder: Recorder, ledger: Ledger, clock: Clock
 ) -> None:
     """What was sent again is paid again: its own reply is the one to record, and to count."""
-    how = batching(clock, waits=False, pricing=FlatRate())
+    how = batching(clock, waits=False, pricing=FlatRate(0.2))
     port = _half_sent_again(recorder, ledger, clock, how)
     left_in_flight(again(recorder, ledger), port, how)
     n_first = len(again(recorder, ledger).state.verdicts)

@@ -38,7 +38,6 @@ from tests.support.builders.batching import (
     MERGED,
     N_QUERIES,
     Clock,
-    FlatRate,
     again,
     batched,
     batching,
@@ -52,7 +51,7 @@ from tests.support.builders.batching import (
 )
 from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned, record_answers, types_of
 from tests.support.builders.events import STREAM, judge, key, opened, prompt
-from tests.support.builders.money import MeanwhileMerged
+from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedBatchJudge
 
 PILOT = judge("pilot", model="small")
@@ -212,7 +211,7 @@ def test_what_the_provider_itself_refuses_is_not_looked_for(
 def test_the_cap_is_never_exceeded_and_what_fits_is_done(recorder: Recorder, clock: Clock) -> None:
     """It holds against the worst case of what is in flight, and against what was paid."""
     port = ScriptedBatchJudge(paid, now=clock.now)
-    how = batching(clock, pricing=FlatRate())
+    how = batching(clock, pricing=FlatRate(0.2))
 
     with pytest.raises(BudgetReached):
         judged(recorder, port, how, max_usd=0.45)
@@ -226,7 +225,7 @@ def test_what_was_spent_before_counts_against_the_cap(
 ) -> None:
     """A cap for each command would be no cap."""
     port = ScriptedBatchJudge(paid, now=clock.now)
-    how = batching(clock, pricing=FlatRate())
+    how = batching(clock, pricing=FlatRate(0.2))
     judged(recorder, port, how, limit=3)
 
     with pytest.raises(BudgetReached, match=r"\$0.3300 is spent"):
@@ -239,7 +238,7 @@ def test_the_first_of_each_rubric_goes_ahead_where_the_prefix_is_cached(
     """The others then find it in the provider's cache."""
     port = ScriptedBatchJudge(prefer_tuned, now=clock.now)
 
-    judged(recorder, port, batching(clock, prewarms=True, pricing=FlatRate()))
+    judged(recorder, port, batching(clock, prewarms=True, pricing=FlatRate(0.2)))
 
     sizes = [len(batch.planned.queries) for batch in recorder.state.batches.values()]
     assert sorted(sizes) == [1, 3]
@@ -249,7 +248,7 @@ def test_a_key_that_does_not_see_a_batch_in_flight_sends_nothing(
     recorder: Recorder, ledger: Ledger, clock: Clock
 ) -> None:
     """Neither a prewarm nor the rest, however often it is run: the batch is paid for."""
-    how = batching(clock, prewarms=True, pricing=FlatRate())
+    how = batching(clock, prewarms=True, pricing=FlatRate(0.2))
     theirs = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
     with pytest.raises(WorkInFlight):
         judged(recorder, theirs, batching(clock, waits=False), limit=1)

@@ -30,7 +30,7 @@ def spend(of_first: Bill) -> dict[SpendKey, Bill]:
 @pytest.mark.parametrize("orders", ["both", "counterbalanced"])
 def test_each_order_of_a_spared_comparison_is_worth_a_reply_of_its_judge(orders: str) -> None:
     """Nine of ten have one order; what others asked, or cost, was not spared."""
-    events = opening(bank(40), judges=JUDGES, design={"orders": orders})
+    events = opening(bank(80), judges=JUDGES, design={"orders": orders})
     state = known(*events, look(known(*events), decided=[("zoe", "amy")]))
     seen = {*open_wave(known(*events))}
     later = [each.prompt_id for each in state.bank if each.prompt_id not in seen]
@@ -40,15 +40,15 @@ def test_each_order_of_a_spared_comparison_is_worth_a_reply_of_its_judge(orders:
 
     found = spared_by_looks(state, spend(Bill(n_replies=8, usd=4.0)))
 
-    assert found == Spared(30, n_queries * 0.5)
-    assert (n_queries == 60) == (orders == "both")
+    assert found == Spared(60, n_queries * 0.5)
+    assert (n_queries == 120) == (orders == "both")
 
 
 def test_without_a_price_dollars_are_not_known() -> None:
     """And without looks there is nothing to tell."""
-    events = opening(judges=JUDGES)
+    events = opening(bank(80), judges=JUDGES)
     state = known(*events, look(known(*events), decided=[("zoe", "amy")]))
 
-    assert spared_by_looks(state, spend(Bill(n_replies=8, n_unpriced=1))) == Spared(6, None)
-    assert spared_by_looks(state, spend(Bill())) == Spared(6, None)
+    assert spared_by_looks(state, spend(Bill(n_replies=8, n_unpriced=1))) == Spared(60, None)
+    assert spared_by_looks(state, spend(Bill())) == Spared(60, None)
     assert spared_by_looks(known(*events), spend(Bill(n_replies=8))) == NOTHING_SPARED

@@ -15,7 +15,7 @@ from commands.judging.batches import JudgeSide, attending_batches, judge_in_batc
 from commands.judging.judge import JudgeTask, JudgingSummary, begun_again
 from commands.ports import BatchJudge, BatchJudgeOf, Reply, no_progress
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
-from ledger.events.money import Price, Usage
+from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament.batches import Batch
@@ -26,9 +26,6 @@ from tests.support.builders.events import NOON, STREAM, key, verdict
 from tests.support.scripted import ScriptedBatchJudge
 
 SETTLE_S = 300.0
-PRICE = Price(
-    input=1.0, output=5.0, cache_write_5m=1.25, cache_write_1h=2.0, cache_read=0.1, table="test"
-)
 N_QUERIES = 4  # two entrants, two prompts, both orders
 MERGED = pytest.mark.parametrize("stream", [StreamId("colleague"), STREAM])
 
@@ -50,32 +47,9 @@ class Clock:
         self.moment += timedelta(seconds=seconds)
 
 
-@dataclass(frozen=True)
-class FlatRate(Pricing):
-    """Pricing at a tenth of a dollar a query, and at worst two tenths."""
-
-    def price_of(self, usage: Usage) -> Price:
-        """Return the price."""
-        del usage
-        return PRICE
-
-    def expected_usd(self, queries: Sequence[JudgeQuery]) -> float:
-        """Return ten cents each."""
-        return 0.1 * len(queries)
-
-    def worst_usd(self, queries: Sequence[JudgeQuery]) -> float:
-        """Return twenty cents each."""
-        return 0.2 * len(queries)
-
-    def caches(self, query: JudgeQuery) -> bool:
-        """Keep every prefix."""
-        del query
-        return True
-
-
 def paid(query: JudgeQuery) -> Reply:
-    """Answer for eleven cents."""
-    usage = Usage(n_input=1_000, n_output=21_800)
+    """Answer for eleven cents, by a flat rate's price."""
+    usage = Usage(n_input=1_000, n_output=10_900)
     return Reply(query.query_key, prefer_tuned(query), "end_turn", "scripted", usage)
 
 
