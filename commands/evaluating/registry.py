@@ -92,21 +92,16 @@ def table_evaluations(
         EvaluationFault: The evaluation's code fails.
     """
     with blame_evaluation(section.id, f"using {section.uses!r}"), _told_parameters(section):
-        made = _made(section, sources)
-        is_task = made[-1][1].task is not None
-        name = section.id if is_named or is_task else made[0][1].id
+        name, found = section.id, None
+        if not _is_task_file(section.uses):
+            found = _find(section, sources.folder)
+        if found is None:
+            made = _tasks(section, sources)
+        else:
+            whole = _make(_class_of(section, found), section, sources.offered)
+            made = [("", whole), *whole.parts(name).items()]
+            name = name if is_named else whole.id
         return tuple(each.called(f"{name}.{suffix}" if suffix else name) for suffix, each in made)
-
-
-def _made(
-    section: EvaluationSection, sources: EvaluationSources
-) -> Sequence[tuple[str, Evaluation]]:
-    """Make the evaluations, each with what follows their name."""
-    found = None if _is_task_file(section.uses) else _find(section, sources.folder)
-    if found is None:
-        return _tasks(section, sources)
-    whole = _make(_class_of(section, found), section, sources.offered)
-    return [("", whole), *whole.parts(section.id).items()]
 
 
 def _is_task_file(uses: str) -> bool:

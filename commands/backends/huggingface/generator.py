@@ -85,7 +85,7 @@ def _answer_batch(
     """Answer prompts, whose decoding is that of the task `alike`."""
     entrant = alike.entrant
     ending = make_ending(loaded.tokenizer, loaded.end_ids, alike.options.stop)
-    rules = DecodingRules(ending, sampling_settings(alike), entrant.hydra)
+    rules = DecodingRules(ending, sampling_settings(alike))
     if entrant.hydra is not None:
         return answer_as_hydra(loaded, entrant.hydra, rules, entrant.dtype, prompts)
     answers = [

@@ -9,12 +9,13 @@ from typing import Final, NamedTuple
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.hydra.decoding import HydraRow, decode
+from commands.backends.hydra.decoding import HydraRow, HydraSteps
 from commands.backends.hydra.net import Route, TokenBlock
 from commands.backends.hydra.weights import CORRECT, WRONG
 from commands.backends.weights.answers import DecodingRules, PromptRow, as_answer
 from commands.backends.weights.batching import padded
 from commands.backends.weights.chat import encode, encode_prompt
+from commands.backends.weights.decoding import follow
 from commands.backends.weights.loaded import LoadedWeights
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events.registration import Hydra
@@ -55,7 +56,7 @@ def answer_as_hydra(
     rows = [
         HydraRow.start(prompt, net.n_heads, bypass_jury=heads.bypass_jury) for prompt in prompts
     ]
-    decode(net, rows, rules)
+    follow(HydraSteps(net, rows, rules.how, heads.beta), rows, rules.ending)
     answers = [as_answer(row, loaded.tokenizer, rules.ending, dtype=dtype) for row in rows]
     if heads.uncertainty:
         answers = _rated(loaded, dtype, rows, answers)

@@ -14,9 +14,8 @@ from transformers import DynamicCache
 
 from commands.backends.hydra import poe
 from commands.backends.hydra.net import HydraNet, Route, TokenBlock
-from commands.backends.weights.answers import Decoded, DecodingRules, PromptRow
+from commands.backends.weights.answers import Decoded, PromptRow
 from commands.backends.weights.batching import padded
-from commands.backends.weights.decoding import follow
 from commands.backends.weights.sampling import (
     BROKEN,
     RowNoise,
@@ -81,18 +80,8 @@ def _four_digits(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def decode(net: HydraNet, rows: Sequence[HydraRow], rules: DecodingRules) -> None:
-    """Emit tokens until each row has ended. Either all rows have a jury, or none.
-
-    Raises:
-        torch.OutOfMemoryError: The rows are too many for the device.
-    """
-    beta = rules.hydra.beta if rules.hydra else 1.0
-    follow(HydraSteps(net, rows, rules.how, beta), rows, rules.ending)
-
-
 class HydraSteps:
-    """Chooses the next tokens of rows that are decoded together."""
+    """Chooses the next tokens of rows that are decoded together; all have a jury, or none."""
 
     def __init__(
         self, net: HydraNet, rows: Sequence[HydraRow], how: SamplingSettings, beta: float

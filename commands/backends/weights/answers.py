@@ -11,7 +11,6 @@ import transformers
 from commands.backends.weights.chat import decode_text
 from commands.backends.weights.sampling import BROKEN, SamplingSettings
 from commands.ports import GeneratedText, GenerationFailure
-from ledger.events.registration import Hydra
 from ledger.identity import Digest
 
 _N_SILENT: Final = 8  # extra tokens beyond a stop text's bytes: special tokens decode to nothing
@@ -65,7 +64,6 @@ class DecodingRules(NamedTuple):
 
     ending: Ending
     how: SamplingSettings = SamplingSettings()
-    hydra: Hydra | None = None  # how its heads decide
 
 
 class PromptRow(NamedTuple):

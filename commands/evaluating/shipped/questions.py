@@ -124,17 +124,18 @@ class QuestionEvaluation(ListedEvaluation[Question]):
             subject = text_of(chosen.subject, fields) if chosen.subject else ""
             return self.question_of(fields)._replace(subject=subject)
 
-        examples: Sequence[Question] = ()
+        examples: dict[str, list[Question]] = {}  # by subject
         if chosen.shots:
             if chosen.shots_file is None:
                 fault = f"shots is {chosen.shots}; say shots_file, which has examples"
                 raise ConfigurationError([fault])
             shown = read_rows(split_files(folder / chosen.shots_file), open_parquet)
-            examples = [*made_of(shown, question).values()]
+            for each in made_of(shown, question).values():
+                examples.setdefault(each.subject, []).append(each)
 
         def asked(fields: Fields) -> Question:
             own = question(fields)
-            before = [each for each in examples if each.subject == own.subject][: chosen.shots]
+            before = examples.get(own.subject, [])[: chosen.shots]
             if len(before) < chosen.shots:
                 of = f" of {own.subject!r}" if chosen.subject else ""
                 where = f"{chosen.shots_file} has {len(before)} examples{of}"

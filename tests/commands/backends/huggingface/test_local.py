@@ -9,7 +9,7 @@ import torch
 from msgspec.structs import replace
 from safetensors.torch import load_file, save_file
 
-from commands.backends.huggingface.local import Load, LocalModels
+from commands.backends.huggingface.local import Load, LocalModels, load_entrant
 from commands.backends.weights.loaded import LoadedWeights, load_weights
 from commands.errors import WeightsError
 from commands.ports import Continuation, GenerationTask
@@ -57,6 +57,18 @@ def test_entrants_that_share_a_load_are_loaded_once(
     list(work(load, [greedy, adapted, warm]))
 
     assert loads == [greedy, adapted]
+
+
+def test_tiny_weights_run_on_one_thread(entrant: Build) -> None:
+    """More would wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        load_entrant(entrant(), torch.device("cpu"))
+
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
 
 
 @both

@@ -171,7 +171,7 @@ def test_an_answer_too_long_to_be_asked_about_fails(loaded: LoadedWeights, rated
     assert rated.hydra is not None
     short = loaded._replace(n_positions=20)
     prompt = PromptRow(digest_of(0), encode_prompt(short.tokenizer, "a dose?"), 12, text="a dose?")
-    rules = DecodingRules(make_ending(short.tokenizer, short.end_ids), hydra=rated.hydra)
+    rules = DecodingRules(make_ending(short.tokenizer, short.end_ids))
 
     (failure,) = answer_as_hydra(short, rated.hydra, rules, rated.dtype, [prompt])
 
