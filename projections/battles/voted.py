@@ -6,7 +6,7 @@ not be its errors elsewhere. So it is tested whether they look like one.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from statistics import fmean
@@ -65,14 +65,6 @@ class VotedBattles:
         return float((judge * human).sum() / product) if product else np.nan
 
 
-class Vote(NamedTuple):
-    """A vote on a battle: the score of one entrant, and how often the vote counts."""
-
-    a: str
-    score: float
-    weight: float
-
-
 def with_votes(
     judged: Battles, votes: Battles, same: Mapping[Hashable, Hashable] | None = None
 ) -> VotedBattles:
@@ -86,24 +78,22 @@ def with_votes(
         votes: What people said.
         same: By a prompt's id that of the first prompt of the same text, if known.
     """
-    given: dict[Meeting, list[Vote]] = defaultdict(list)
-    for place, a, meeting in named_battles(votes):
-        given[meeting].append(Vote(a, float(votes.score[place]), float(votes.weight[place])))
-    human = np.full(len(judged), np.nan)
-    met: set[Meeting] = set()
+    given: dict[Meeting, list[tuple[str, int]]] = defaultdict(list)
+    for vote, a, meeting in named_battles(votes):
+        given[meeting].append((a, vote))
+    human, met = np.full(len(judged), np.nan), set[Meeting]()
     for place, first, meeting in named_battles(judged):
         if meeting in given:
             met.add(meeting)
-            human[place] = _mean_score(given[meeting], first)
+            scores = [
+                votes.score[vote] if a == first else 1 - votes.score[vote]
+                for a, vote in given[meeting]
+            ]
+            human[place] = fmean(scores, [votes.weight[vote] for _, vote in given[meeting]])
     n_votes = sum(len(given[meeting]) for meeting in met)
     return VotedBattles(
         judged.grouped(same or {}), human, n_votes, n_unmatched=len(votes) - n_votes
     )
-
-
-def _mean_score(votes: Sequence[Vote], entrant: str) -> float:
-    scores = [vote.score if vote.a == entrant else 1 - vote.score for vote in votes]
-    return fmean(scores, weights=[vote.weight for vote in votes])
 
 
 def judged_battles(settlements: Iterable[Settlement]) -> Battles:
@@ -235,9 +225,8 @@ def _compared(met: "_Meetings", *, by_prompt: bool) -> tuple[tuple[Doubt, ...], 
     ]
     found = [met.statistics(each) for each in (np.flatnonzero(met.is_voted), *samples)]
     early, *others = _adjusted_p(np.array(found)) <= _LEVEL
-    doubted = dict(zip(("prompts", "entrants", "outcomes"), others, strict=True))
-    doubted["prompts"] |= early
-    doubts = tuple(each for each in _DOUBTS if doubted[each])
+    others[0] |= early  # of the prompts, too
+    doubts = tuple(doubt for doubt, is_so in zip(_DOUBTS, others, strict=True) if is_so)
     return doubts, float(np.mean([len(np.unique(met.prompt[each])) for each in samples]))
 
 

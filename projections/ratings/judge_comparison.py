@@ -247,25 +247,18 @@ def _is_beyond(moved: _Moved, margin: float) -> bool:
 def _shift_rows(
     dimension: str, battles: Battles, ratings: Sequence[PointRatings], moved: _Moved
 ) -> Iterator[JudgeShiftRow]:
+    met, shift = prompts_met(battles), moved.shift
     low, high = moved.bounds(LEVEL)
-    met = prompts_met(battles)
-    for place, entrant in enumerate(battles.entrants):
+    for n, entrant in enumerate(battles.entrants):
         reason = None
-        if np.isnan(moved.shift[place]):
+        if np.isnan(shift[n]):
             reason = "no finite rating by one of the judges, or among other entrants"
-        elif np.isnan(moved.error[place]):
-            reason = f"too few prompts, or one of them decides: {int(met[place])}"
-        by_a, by_b = (known(float(each.rating[place])) for each in ratings)
+        elif np.isnan(moved.error[n]):
+            reason = f"too few prompts, or one of them decides: {int(met[n])}"
+        columns = (*(each.rating for each in ratings), shift, low, high)
+        by_a, by_b, moved_by, least, most = (known(float(column[n])) for column in columns)
         yield JudgeShiftRow(
-            dimension,
-            entrant,
-            by_a,
-            by_b,
-            known(float(moved.shift[place])),
-            known(float(low[place])),
-            known(float(high[place])),
-            int(met[place]),
-            reason,
+            dimension, entrant, by_a, by_b, moved_by, least, most, int(met[n]), reason
         )
 
 

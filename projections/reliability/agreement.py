@@ -10,7 +10,7 @@ import numpy as np
 
 from ledger.events.judging import Verdict
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, JudgeId, PromptId
+from ledger.identity import Dimension, PromptId
 from projections.intervals import RatioTerms, estimate_ratio
 from projections.reliability.alternative_annotator import (
     GOLD,
@@ -71,6 +71,8 @@ _Pair: TypeAlias = tuple[Hashable, frozenset[str]]
 
 VotesByAnnotator: TypeAlias = Mapping[str, Mapping[_Pair, ComparedBattle]]
 """By whoever voted, then by what was voted on."""
+Judged: TypeAlias = Mapping[str, Mapping[Hashable, Compared]]
+"""By judge or annotator, then by what was judged."""
 _NO_VOTES: Final[Mapping[Dimension, VotesByAnnotator]] = {}
 
 
@@ -88,20 +90,29 @@ def agreement(
     voted on some pairs is compared as one more judge.
     """
     said = partial(verdict_of, tournament, parser=rule.parser)
+    return tuple(
+        measure._replace(dimension=dimension)
+        for dimension, settled in _settled(tournament, prompts, judges, rule)
+        for measure in _measures(tournament, settled, said, votes.get(dimension, {}))
+    )
+
+
+_Settled: TypeAlias = Mapping[str, Sequence[Settlement]]
+"""What became of the pairings of a dimension, by judge."""
+
+
+def _settled(
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    judges: Sequence[JudgeSettings],
+    rule: Rule,
+) -> Iterator[tuple[Dimension, _Settled]]:
     settled = {
         judge.judge_id: by_dimension(tournament, settle(tournament, prompts, judge, rule))
         for judge in judges
     }
-    return tuple(
-        measure._replace(dimension=dimension)
-        for dimension in (rubric.dimension for rubric in tournament.dimensions)
-        for measure in _measures(
-            tournament,
-            {name: groups[dimension] for name, groups in settled.items()},
-            said,
-            votes.get(dimension, {}),
-        )
-    )
+    for dimension in (rubric.dimension for rubric in tournament.dimensions):
+        yield dimension, {name: groups[dimension] for name, groups in settled.items()}
 
 
 def _asked(group: Iterable[Settlement]) -> list[Match]:
@@ -116,18 +127,15 @@ def _asked(group: Iterable[Settlement]) -> list[Match]:
 
 
 def _measures(
-    tournament: Tournament,
-    settled: Mapping[JudgeId, Sequence[Settlement]],
-    said: Said,
-    votes: VotesByAnnotator,
+    tournament: Tournament, settled: _Settled, said: Said, votes: VotesByAnnotator
 ) -> Iterator[Measure]:
     for name, group in settled.items():
         for measure in _habits(tournament, _asked(group), said):
             yield measure._replace(judges=(name,))
     if len(settled) + len(votes) == 1:
         return  # nobody to agree with
-    people = _people(settled, votes)
-    yield from compare_judges({**_judges(settled), **people}, _prompts(settled))
+    judged, people, on = _compared(settled, votes)
+    yield from compare_judges({**judged, **people}, on)
 
 
 class AgreedWith(NamedTuple):
@@ -155,23 +163,15 @@ def judge_tests(
     votes: Mapping[Dimension, VotesByAnnotator],
 ) -> tuple[JudgeTest, ...]:
     """Test each judge against those who voted on a dimension, where anybody did."""
-    settled = {
-        judge.judge_id: by_dimension(tournament, settle(tournament, prompts, judge, rule))
-        for judge in judges
-    }
-    found: list[JudgeTest] = []
-    for dimension in (rubric.dimension for rubric in tournament.dimensions):
-        on = {name: groups[dimension] for name, groups in settled.items()}
-        people = _people(on, votes.get(dimension, {}))
-        found += each_judge_tested(dimension, _judges(on), people, _prompts(on))
-    return tuple(found)
+    return tuple(
+        found
+        for dimension, settled in _settled(tournament, prompts, judges, rule)
+        for found in each_judge_tested(dimension, *_compared(settled, votes.get(dimension, {})))
+    )
 
 
 def each_judge_tested(
-    dimension: str,
-    judged: Mapping[str, Mapping[Hashable, Compared]],
-    people: Mapping[str, Mapping[Hashable, Compared]],
-    prompts: Mapping[Hashable, Hashable],
+    dimension: str, judged: Judged, people: Judged, prompts: Mapping[Hashable, Hashable]
 ) -> Iterator[JudgeTest]:
     """Yield the alternative annotator test of each judge; none if nobody voted.
 
@@ -214,32 +214,22 @@ def figures_of(tests: Iterable[JudgeTest]) -> Iterator[Measure]:
         yield from (measure._replace(dimension=dimension) for measure in measures)
 
 
-def _judges(
-    settled: Mapping[JudgeId, Sequence[Settlement]],
-) -> dict[str, Mapping[Hashable, Compared]]:
-    """Return by judge what it judged, by what names each pair or order."""
-    return {
+def _compared(
+    settled: _Settled, votes: VotesByAnnotator
+) -> tuple[Judged, Judged, Mapping[Hashable, Hashable]]:
+    """Return what judges judged, what people voted on the same, and the prompts of it."""
+    judged = {
         name: {_named(each): each for each in group if _is_judged(each)}
         for name, group in settled.items()
     }
+    every = {_named(each): each for each in chain.from_iterable(settled.values())}
+    people = {name: dict(_voted_on(every, given)) for name, given in votes.items()}
+    return judged, people, {named: each.cluster for named, each in every.items()}
 
 
 def _named(settlement: Settlement) -> Hashable:
     """Name what was judged: a judge that is asked on a share of the prompts has fewer of them."""
     return settlement.pairing.names, settlement.order
-
-
-def _people(
-    settled: Mapping[JudgeId, Sequence[Settlement]], votes: VotesByAnnotator
-) -> dict[str, Mapping[Hashable, Compared]]:
-    """Return likewise what people voted."""
-    group = {_named(each): each for each in chain.from_iterable(settled.values())}
-    return {name: dict(_voted_on(group, given)) for name, given in votes.items()}
-
-
-def _prompts(settled: Mapping[JudgeId, Sequence[Settlement]]) -> Mapping[Hashable, Hashable]:
-    """Return the prompt of each pair, by what names it."""
-    return {_named(each): each.cluster for each in chain.from_iterable(settled.values())}
 
 
 def _voted_on(
@@ -252,9 +242,7 @@ def _voted_on(
             yield named, vote.seen_from(each.entrant_a)
 
 
-def compare_judges(
-    judged: Mapping[str, Mapping[Hashable, Compared]], prompts: Mapping[Hashable, Hashable]
-) -> Iterator[Measure]:
+def compare_judges(judged: Judged, prompts: Mapping[Hashable, Hashable]) -> Iterator[Measure]:
     """Yield the agreement of each two judges, and of all that judged anything.
 
     Args:
@@ -315,7 +303,7 @@ def rate_of(name: str, n: int, of: int, judges: tuple[str, ...] = ()) -> Measure
 
 
 def _judged_by_all(
-    judged: Mapping[str, Mapping[Hashable, Compared]], names: Sequence[str]
+    judged: Judged, names: Sequence[str]
 ) -> tuple[list[Hashable], list[list[Compared]]]:
     """Return what each of some judges judged, and of each the outcomes, one per judge."""
     first, *others = (judged[name] for name in names)
@@ -330,9 +318,7 @@ def _is_judged(settlement: Settlement) -> bool:
 
 
 def _of_two(
-    judged: Mapping[str, Mapping[Hashable, Compared]],
-    pair: Sequence[str],
-    prompts: Mapping[Hashable, Hashable],
+    judged: Judged, pair: Sequence[str], prompts: Mapping[Hashable, Hashable]
 ) -> Iterator[Measure]:
     """Yield the agreement of two judges, and their rank correlation of entrants."""
     items, rows = _judged_by_all(judged, pair)

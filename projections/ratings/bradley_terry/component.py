@@ -107,13 +107,8 @@ class FittedComponent:
             return student_uncertainty(
                 self.entrants, self.rating, covariance, freedom, self.support, parameters
             )
-        draws = bootstrap_strengths(
-            self.likelihood,
-            self.fit,
-            parameters.interval,
-            resamples=parameters.resamples,
-            rng=rng,
-        )
+        kind, resamples = parameters.interval, parameters.resamples
+        draws = bootstrap_strengths(self.likelihood, self.fit, kind, resamples=resamples, rng=rng)
         return percentile_uncertainty(
             self.entrants, scale.rating(draws), freedom, self.support, parameters
         )

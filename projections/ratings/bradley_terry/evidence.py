@@ -47,49 +47,57 @@ class Components:
 def components_of(n: int, source: NDArray[np.intp], target: NDArray[np.intp]) -> Components:
     """Find the strongly connected components of n nodes, given edges from source to target.
 
-    Who reaches more nodes has the lower number, and so has what is above another component.
+    The number of a component follows from when a depth-first search is done with it: the last is 0.
     """
-    reach = np.eye(n, dtype=np.bool_)
-    reach[source, target] = True
-    n_reached = 0
-    while n_reached < reach.sum():
-        n_reached, steps = reach.sum(), reach.astype(np.float32)
-        reach = steps @ steps > 0  # products of matrices are fast with floats only
-    same = reach & reach.T
-    first = np.flatnonzero(~np.tril(same, -1).any(axis=1))  # node of each component
-    first = first[np.lexsort((-first, -reach[first].sum(axis=1)))]
+    edges = np.zeros((n, n), dtype=np.bool_)
+    edges[source, target] = True
+    reach = _reached(edges)
+    done = np.argsort(np.array(_depth_first(edges), dtype=np.intp))
+    last = np.where(reach & reach.T, done, -1).max(axis=1, initial=-1)  # alike in a component
+    _, first, label = np.unique(-last, return_index=True, return_inverse=True)
     above = reach[np.ix_(first, first)]
     np.fill_diagonal(above, val=False)
-    return Components(np.nonzero(same[:, first])[1], above)
+    return Components(label, above)
+
+
+def _depth_first(edges: NDArray[np.bool_]) -> list[int]:
+    """Return the nodes in the order in which a depth-first search is done with them."""
+    done: list[int] = []
+    successors, seen = [iter(np.flatnonzero(row).tolist()) for row in edges], set[int]()
+    for root in range(len(edges)):
+        way = [] if root in seen else [root]
+        while way:
+            seen.add(way[-1])
+            following = next((each for each in successors[way[-1]] if each not in seen), None)
+            if following is None:
+                done.append(way.pop())
+            else:
+                way.append(following)
+    return done
 
 
 def one_component(n: int) -> Components:
     """Return n nodes as a single component, whatever the edges."""
-    n_components = min(n, 1)
-    none_above = np.zeros((n_components, n_components), dtype=np.bool_)
-    return Components(np.zeros(n, dtype=np.intp), none_above)
+    size = min(n, 1)
+    return Components(np.zeros(n, dtype=np.intp), np.zeros((size, size), dtype=np.bool_))
 
 
 def strongly_connected(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Say of each of several graphs whether it is strongly connected, (batch,).
 
-    It is if the first node reaches every node and every node reaches the first.
-
     Args:
         edges: (batch, n, n), edges[g, i, j]: in graph g an edge leads from i to j.
     """
-    return _first_reaches_all(edges) & _first_reaches_all(edges.swapaxes(1, 2))
+    return np.asarray(_reached(edges).all(axis=(1, 2)))
 
 
-def _first_reaches_all(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    steps = edges.astype(np.float32)  # products of matrices are fast with floats only
-    reached = np.zeros((len(edges), 1, edges.shape[1]), dtype=np.bool_)
-    further = reached.copy()
-    further[..., 0] = True
-    while (further != reached).any():
-        reached = further
-        further = reached | (reached.astype(np.float32) @ steps > 0)
-    return np.asarray(reached.all(axis=(1, 2)))
+def _reached(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which node reaches which, (..., n, n), each itself, in one graph or in several."""
+    reach, n_reached = edges | np.eye(edges.shape[-1], dtype=np.bool_), 0
+    while n_reached < reach.sum():
+        n_reached, steps = reach.sum(), reach.astype(np.float32)
+        reach = steps @ steps > 0  # products of matrices are fast with floats only
+    return reach
 
 
 @dataclass(frozen=True)

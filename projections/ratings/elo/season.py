@@ -52,21 +52,22 @@ def play(
     last battles of what it was after each, times the battle's weight in `last`.
     """
     (n_orders, n_steps), n = orders.shape, len(battles.entrants)
-    ratings = np.zeros(((n + 2) * n_orders, len(ks)))  # the last two entrants play who waits
+    ratings = np.zeros((len(ks), (n + 2) * n_orders))  # the last two entrants play who waits
     a_won = battles.score >= TIE  # or took half; rest is what the loser took
     winners = np.append(np.where(a_won, battles.a, battles.b), n) * n_orders
     losers = np.append(np.where(a_won, battles.b, battles.a), n + 1) * n_orders
-    rest = np.append(np.minimum(battles.score, 1.0 - battles.score), 0.0)[:, None]
-    sums, k, lane = np.zeros_like(ratings), np.array(ks) / _POINTS, np.arange(n_orders)
+    rest = np.append(np.minimum(battles.score, 1.0 - battles.score), 0.0)
+    sums, k, lane = np.zeros_like(ratings), np.array(ks)[:, None] / _POINTS, np.arange(n_orders)
     for step, battle in enumerate(orders.T, start=len(last) - n_steps):
         won, lost = winners[battle] + lane, losers[battle] + lane
-        winner, loser = ratings.take(won, axis=0), ratings.take(lost, axis=0)
+        winner, loser = ratings.take(won, axis=1), ratings.take(lost, axis=1)
         gained = k / (1.0 + _power_of_2(winner - loser)) - k * rest[battle]
-        ratings[won], ratings[lost] = winner + gained, loser - gained
+        for of_k, more, less in zip(ratings, winner + gained, loser - gained, strict=True):
+            of_k[won], of_k[lost] = more, less  # faster than all K at once
         if step >= 0:
             sums += last[step] * ratings
-    played = sums.reshape(n + 2, n_orders, len(ks))[:-2]
-    return np.ascontiguousarray(np.swapaxes(played, 0, 1)) * _POINTS
+    played = sums.reshape(len(ks), n + 2, n_orders)[:, :-2]
+    return np.ascontiguousarray(played.transpose(2, 1, 0)) * _POINTS
 
 
 def play_all(

@@ -91,6 +91,18 @@ def test_many_prompts_of_many_entrants_add_up(monkeypatch: pytest.MonkeyPatch) -
     assert found == pytest.approx(by_the_textbook(battles, "prompts", fit), rel=1e-6, abs=1e-8)
 
 
+def test_what_a_cluster_adds_that_decides_nearly_alone_is_bounded() -> None:
+    """By the textbook it grows without end, as its weight does: here to a hundred times."""
+    battles = in_columns([("a", "b", 1.0, 1, 100.0), ("b", "a", 1.0, 2)])
+    likelihood = likelihood_of(battles, "battles")
+    fit = fitted(likelihood)
+
+    found = of_differences(strengths_covariance(likelihood, fit))[0, 0]
+
+    expected = by_the_textbook(battles, "battles", fit)[0, 0]
+    assert 0.5 * expected < found < 0.9 * expected
+
+
 def test_ties_inform_of_their_number_and_not_of_the_difference() -> None:
     """Worked by hand: Davidson's log odds are of the decided; leverage is a little less than 1."""
     rows = [("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 20 + [0.5] * 10)]
