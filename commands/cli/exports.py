@@ -57,7 +57,7 @@ _SEVERAL: Final = (
 
 
 @selecting(*OF_LEDGER, "as_of")
-def export_events(ctx: Selected, output: options.Output = None) -> None:
+def events(ctx: Selected, output: options.Output = None) -> None:
     """Write all events as lines of JSON.
 
     Example: tourney export events -o events.jsonl
@@ -68,7 +68,7 @@ def export_events(ctx: Selected, output: options.Output = None) -> None:
 
 
 @selecting(*BATTLES)
-def export_battles(ctx: Selected, output: options.Output = None) -> None:
+def battles(ctx: Selected, output: options.Output = None) -> None:
     """Write battles as JSON lines in JudgeArena's format, or as a plain table (.csv, .parquet).
 
     The file's suffix chooses the format: .csv, .jsonl or .parquet.
@@ -90,7 +90,7 @@ def export_battles(ctx: Selected, output: options.Output = None) -> None:
 
 
 @selecting(*BATTLES)
-def export_elo_ratings(
+def elo_ratings(
     ctx: Selected,
     output: options.Output = None,
     ties: options.Ties = None,
@@ -116,7 +116,7 @@ def export_elo_ratings(
 
 
 @selecting(*OF_TOURNAMENT)
-def export_results(
+def results(
     ctx: Selected,
     output: options.Output = None,
     entrants: options.Entrants = None,
@@ -134,8 +134,8 @@ def export_results(
     runs = source.runs
     if ctx.selection.as_of is None:
         runs = _scored_by_code_of_today(source, ctx.selection.config)
-    results = results_of(entrant, runs, project=source.stream, as_of=source.head)
-    write([results_file(results)], output)
+    found = results_of(entrant, runs, project=source.stream, as_of=source.head)
+    write([results_file(found)], output)
 
 
 ReportFormat: TypeAlias = Literal["html", "md"]

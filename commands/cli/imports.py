@@ -21,8 +21,13 @@ from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables.table import Table, table_of
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ImportedAdapter, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted, shortened
-from commands.importing.battles import BattleFile, BattleImport, bad_rows, unrated_notes
-from commands.importing.battles import import_battles as take_in_battles
+from commands.importing.battles import (
+    BattleFile,
+    BattleImport,
+    bad_rows,
+    import_battles,
+    unrated_notes,
+)
 from commands.importing.formats import plain
 from commands.importing.formats.catalogue import FORMATS, format_of
 from commands.importing.formats.files import columns_of, readable_again, records_of
@@ -105,7 +110,7 @@ _PLAIN_TABLE: Final = (
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
-def import_battles(
+def battles(
     ctx: Selected,
     files: Annotated[
         list[Path],
@@ -138,14 +143,14 @@ def import_battles(
             for file in map(options.or_standard_input, files)
         ]
         opened = copies.enter_context(ledger_to_write(ctx.selection.path))
-        taken = take_in_battles(opened, chosen, skip_bad=skip_bad)
+        taken = import_battles(opened, chosen, skip_bad=skip_bad)
     for file in taken:
         for row in bad_rows(file):
             say(row)
     ctx.selection.writer.write(battles_table(taken))
 
 
-vars(import_battles)["epilog"] = _PLAIN_TABLE  # below its options in help
+vars(battles)["epilog"] = _PLAIN_TABLE  # below its options in help
 
 
 def _battle_file(
@@ -161,7 +166,7 @@ def _battle_file(
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
-def import_elo_ratings(
+def elo_ratings(
     ctx: Selected,
     file: Annotated[Path, typer.Argument(help="An elo_ratings.json as JudgeArena writes it.")],
     name: Annotated[str, options.of_set("Name of the set to import into.")] = "judgearena",
@@ -176,7 +181,7 @@ def import_elo_ratings(
 
 
 @selecting(*WRITTEN)
-def import_hydra_weights(
+def hydra_weights(
     ctx: Selected,
     weights: Annotated[Path, typer.Argument(help="The folder of the base model.")],
     out: Annotated[Path, typer.Argument(help="The new folder to write.")],

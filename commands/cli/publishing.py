@@ -40,7 +40,7 @@ _RESPONSES: Final[Mapping[str, type]] = {
 
 
 @selecting(*JUDGED)
-def export_hub(ctx: Selected, folder: Folder) -> None:
+def hub(ctx: Selected, folder: Folder) -> None:
     """Write battles and responses as a data set of the Hugging Face Hub.
 
     Its card, README.md, has the ratings. Add a licence, then publish the folder yourself with
@@ -89,7 +89,7 @@ def _write_into(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 @selecting(*JUDGED)
-def export_every_eval_ever(ctx: Selected, folder: Folder) -> None:
+def every_eval_ever(ctx: Selected, folder: Folder) -> None:
     """Write ratings as records of Every Eval Ever, by version 0.3.0 of its schema.
 
     There is a file for each rated entrant. Correct what is `unknown` in them before you submit
@@ -105,7 +105,7 @@ def export_every_eval_ever(ctx: Selected, folder: Folder) -> None:
 
 
 @selecting(*JUDGED)
-def export_mlflow(ctx: Selected, name: RunName = None) -> None:
+def mlflow(ctx: Selected, name: RunName = None) -> None:
     """Log ratings, intervals and the report as a run of MLflow.
 
     Its client must be installed; MLFLOW_TRACKING_URI says where to. The experiment is called as
@@ -117,7 +117,7 @@ def export_mlflow(ctx: Selected, name: RunName = None) -> None:
 
 
 @selecting(*JUDGED)
-def export_wandb(ctx: Selected, name: RunName = None) -> None:
+def wandb(ctx: Selected, name: RunName = None) -> None:
     """Log ratings, intervals and the report as a run of Weights & Biases.
 
     Its client must be installed, and logged in. The project is called as the tournament.
