@@ -14,7 +14,7 @@ from commands.auditing.soundness import require_sound
 from commands.backends.wiring import make_shard_reader, open_parquet
 from commands.cli.project.outcomes import imported_ratings_table
 from commands.cli.shared import options
-from commands.cli.shared.output import Writer, say
+from commands.cli.shared.output import say
 from commands.cli.shared.reading import set_name
 from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selected, selecting
 from commands.cli.shared.workspace import ledger_to_write, workspace
@@ -84,18 +84,6 @@ def responses(
     if imported.new:
         say(_CLAIM)
     ctx.selection.writer.write(imported_responses_table(imported))
-
-
-def _merge_export(file: Path, into: Path) -> MergeCounts:
-    """Merge what `tourney export events` wrote."""
-    try:
-        with file.open("rb") as lines, ledger_to_write(into) as opened:
-            first = lines.readline(_LONGEST_HEADER)  # a device may have no end
-            return merge_ledger(opened, read_export(chain([first] if first else [], lines)))
-    except OSError as error:
-        raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
-    except BrokenExport as error:
-        raise BrokenExport(error.line, error.why, f"{file}, ") from error
 
 
 def _columns(says: Mapping[str, str]) -> str:
@@ -234,14 +222,31 @@ def merge(
 
     Example: tourney merge host2.db
     """
-    other, path = options.or_standard_input(other), ctx.selection.path
-    if _is_export(other):
-        _tell(_merge_export(other, path), ctx.selection.writer)
-        return
-    with Ledger.read_only(other) as theirs, ledger_to_write(path) as ours:
+    other = options.or_standard_input(other)
+    merge_file = _merge_export if _is_export(other) else _merge_other
+    taken = merge_file(other, ctx.selection.path)
+    ctx.selection.writer.write(conflicts_table(taken))
+    if taken.conflicts:
+        against = counted(len(taken.conflicts), "event contradicts", "events contradict")
+        raise DoneWithGaps(f"{against} this ledger, whose own were kept")
+
+
+def _merge_other(file: Path, into: Path) -> MergeCounts:
+    with Ledger.read_only(file) as theirs, ledger_to_write(into) as ours:
         require_sound(theirs)
-        taken = merge_ledger(ours, theirs.rows())
-    _tell(taken, ctx.selection.writer)
+        return merge_ledger(ours, theirs.rows())
+
+
+def _merge_export(file: Path, into: Path) -> MergeCounts:
+    """Merge what `tourney export events` wrote."""
+    try:
+        with file.open("rb") as lines, ledger_to_write(into) as opened:
+            first = lines.readline(_LONGEST_HEADER)  # a device may have no end
+            return merge_ledger(opened, read_export(chain([first] if first else [], lines)))
+    except OSError as error:
+        raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
+    except BrokenExport as error:
+        raise BrokenExport(error.line, error.why, f"{file}, ") from error
 
 
 def _is_export(file: Path) -> bool:
@@ -260,13 +265,6 @@ def _format_named(name: str) -> BattleFormat:
     close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
     remedy = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(FORMATS)}"
     raise ConfigurationError([f"--from {name!r} is not a format of battles; {remedy}"])
-
-
-def _tell(taken: MergeCounts, writer: Writer) -> None:
-    writer.write(conflicts_table(taken))
-    if taken.conflicts:
-        against = counted(len(taken.conflicts), "event contradicts", "events contradict")
-        raise DoneWithGaps(f"{against} this ledger, whose own were kept")
 
 
 class ImportedFileRow(NamedTuple):
