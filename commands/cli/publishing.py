@@ -18,7 +18,6 @@ from commands.importing.formats.rows import Fields
 from commands.reading.results import response_rows
 from commands.report.every_eval_ever import records_of
 from commands.report.published import card_of, tracked_run
-from commands.report.subject import Subject
 from ledger.identity import PromptId
 from ledger.storage.files import cannot_write, write_whole
 from ledger.store import utc_now
@@ -49,19 +48,16 @@ def hub(ctx: Selected, folder: Folder) -> None:
     Example: tourney export hub shared
     """
     subject = read_subject(ctx.selection)
+    results = subject.results
+    battles = map(plain.row_of, of_dimensions(results.settlements, results.judge.model))
     files = {
-        "battles.parquet": parquet_of(_BATTLES, _battles(subject)),
-        "responses.parquet": parquet_of(_RESPONSES, _responses(subject.results.tournament)),
+        "battles.parquet": parquet_of(_BATTLES, battles),
+        "responses.parquet": parquet_of(_RESPONSES, _responses(results.tournament)),
         "README.md": card_of(subject).encode(),
     }
     _write_into(folder, files)
     path = shlex.quote(str(folder))
     say(f"publish it with `hf upload ORG/NAME {path} --repo-type dataset`")
-
-
-def _battles(subject: Subject) -> Iterator[Fields]:
-    results = subject.results
-    yield from map(plain.row_of, of_dimensions(results.settlements, results.judge.model))
 
 
 def _responses(state: Tournament) -> Iterator[Fields]:
