@@ -12,12 +12,7 @@ from pydantic_core import ErrorDetails
 from commands.errors import ConfigurationError, counted, fault_of_pydantic, joined_names
 from commands.settings.makers import MAKERS
 from commands.settings.schema import OF_ALL_JUDGES, WITHDRAWN, JudgeSection, Settings
-from commands.settings.sections import (
-    LOADERS,
-    UNKNOWN_LOADER,
-    EndpointSection,
-    GeneratingSection,
-)
+from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection, GeneratingSection
 from commands.settings.toml import (
     ENGINE,
     NETWORK_LEDGER,
