@@ -58,55 +58,42 @@ class Group(NamedTuple):
     entries: tuple[Entry, ...]
 
 
+def _of(module: str, *names: str) -> tuple[Entry, ...]:
+    """Return several commands of a module."""
+    return tuple(Entry(module, name) for name in names)
+
+
 _PROJECTIONS: Final = (
     Entry("project.elo", "elo"),
     Entry("project.bradley_terry", "bt"),
-    Entry("project.outcomes", "winrates"),
-    Entry("project.outcomes", "matches"),
-    Entry("project.outcomes", "responses"),
-    Entry("project.agreement", "agreement"),
-    Entry("project.agreement", "compare-judges"),
-    Entry("project.reliability", "fragility"),
-    Entry("project.reliability", "bias"),
-    Entry("project.reliability", "calibration"),
+    *_of("project.outcomes", "winrates", "matches", "responses"),
+    *_of("project.agreement", "agreement", "compare-judges"),
+    *_of("project.reliability", "fragility", "bias", "calibration"),
     Entry("project.outcomes", "spend"),
     Entry("project.metrics", "metrics"),
 )
-_WORK: Final = ("generate", "judge", "evaluate")
 _BATCHES: Final = (
     Entry("batch", "list", "list_batches"),
-    *(Entry("batch", name) for name in ("wait", "cancel", "forget")),
+    *_of("batch", "wait", "cancel", "forget"),
 )
-_IMPORTS: Final = (
-    Entry("imports", "responses"),
-    Entry("imports", "battles", "import_battles"),
-    Entry("imports", "elo-ratings", "import_elo_ratings"),
-    Entry("imports", "hydra-weights", "import_hydra_weights"),
-)
+_IMPORTS: Final = _of("imports", "responses", "battles", "elo-ratings", "hydra-weights")
 _EXPORTS: Final = (
-    Entry("exports", "events", "export_events"),
-    Entry("exports", "battles", "export_battles"),
-    Entry("exports", "elo-ratings", "export_elo_ratings"),
-    Entry("exports", "results", "export_results"),
-    Entry("publishing", "hub", "export_hub"),
-    Entry("publishing", "every-eval-ever", "export_every_eval_ever"),
-    Entry("publishing", "mlflow", "export_mlflow"),
-    Entry("publishing", "wandb", "export_wandb"),
+    *_of("exports", "events", "battles", "elo-ratings", "results"),
+    *_of("publishing", "hub", "every-eval-ever", "mlflow", "wandb"),
 )
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (
         Entry("init", "init"),
-        Entry("run", "demo"),
-        Entry("run", "run"),
+        *_of("run", "demo", "run"),
         Group(
             "plan",
             "Show what remains to be done and what it costs (read-only).",
-            tuple(Entry("plan", name) for name in _WORK),
+            _of("plan", "generate", "judge", "evaluate"),
         ),
         Group(
             "apply",
             "Do what remains to be done (may cost money).",
-            tuple(Entry("apply", name) for name in _WORK),
+            _of("apply", "generate", "judge", "evaluate"),
         ),
         Entry("evaluate", "evaluate"),
         Entry("project.viewing", "annotate"),
@@ -126,10 +113,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry("plan", "prices"),
     ),
     "Audit": (
-        Entry("audit", "verify"),
-        Entry("audit", "replay"),
-        Entry("audit", "backup"),
-        Entry("audit", "redact"),
+        *_of("audit", "verify", "replay", "backup", "redact"),
         Entry("run", "doctor"),
     ),
     "Exchange": (

@@ -5,12 +5,7 @@ from typing import Annotated, Final, TypeVar
 
 import typer
 
-from commands.backends.wiring import (
-    READERS,
-    ConfiguredBackends,
-    backends_on,
-    inferences_on,
-)
+from commands.backends.wiring import READERS, ConfiguredBackends, backends_on, inferences_on
 from commands.cli.shared import options
 from commands.cli.shared.output import say
 from commands.cli.shared.selection import ASKING, Selected, selecting

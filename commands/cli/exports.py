@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -35,6 +36,7 @@ from commands.report.battles import WhichBattles
 from commands.report.page import page_of
 from commands.report.subject import Subject, subject_of
 from commands.report.summary import summary_of
+from ledger.events.imports import RatingSource
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
 from ledger.identity import Fields
@@ -45,7 +47,7 @@ from projections.artifacts.evaluations import results_file, results_of
 from projections.artifacts.judgearena import of_dimensions, of_imported, rating_records
 from projections.evaluations.state import EvaluationRun
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
+from projections.ratings.bradley_terry.leaderboard import board_of
 from projections.ratings.tournament import by_dimension
 from projections.results.columns import csv_of
 
@@ -57,7 +59,7 @@ _SEVERAL: Final = (
 
 
 @selecting(*OF_LEDGER, "as_of")
-def export_events(ctx: Selected, output: options.Output = None) -> None:
+def events(ctx: Selected, output: options.Output = None) -> None:
     """Write all events as lines of JSON.
 
     Example: tourney export events -o events.jsonl
@@ -68,7 +70,7 @@ def export_events(ctx: Selected, output: options.Output = None) -> None:
 
 
 @selecting(*BATTLES)
-def export_battles(ctx: Selected, output: options.Output = None) -> None:
+def battles(ctx: Selected, output: options.Output = None) -> None:
     """Write battles as JSON lines in JudgeArena's format, or as a plain table (.csv, .parquet).
 
     The file's suffix chooses the format: .csv, .jsonl or .parquet.
@@ -90,7 +92,7 @@ def export_battles(ctx: Selected, output: options.Output = None) -> None:
 
 
 @selecting(*BATTLES)
-def export_elo_ratings(
+def elo_ratings(
     ctx: Selected,
     output: options.Output = None,
     ties: options.Ties = None,
@@ -106,17 +108,13 @@ def export_elo_ratings(
     source = read_outcomes(ctx.selection)
     parameters = parameters_of(source.settings("bradley_terry"), ties, anchor)
     require_anchor(parameters, source.roster)
-    if isinstance(source, JudgedTournament):
-        _say_accounts(source)
-        records = _ratings_of_tournament(source, parameters)
-    else:
-        records = _ratings_of_imported(source, parameters)
+    records = _ratings_of(source, parameters)
     text = json.dumps(records, indent=2, allow_nan=False)
     write([f"{text}\n".encode()], output)
 
 
 @selecting(*OF_TOURNAMENT)
-def export_results(
+def results(
     ctx: Selected,
     output: options.Output = None,
     entrants: options.Entrants = None,
@@ -134,8 +132,8 @@ def export_results(
     runs = source.runs
     if ctx.selection.as_of is None:
         runs = _scored_by_code_of_today(source, ctx.selection.config)
-    results = results_of(entrant, runs, project=source.stream, as_of=source.head)
-    write([results_file(results)], output)
+    found = results_of(entrant, runs, project=source.stream, as_of=source.head)
+    write([results_file(found)], output)
 
 
 ReportFormat: TypeAlias = Literal["html", "md"]
@@ -240,33 +238,25 @@ def _say_accounts(source: JudgedTournament) -> None:
         say(account)
 
 
-def _ratings_of_tournament(source: JudgedTournament, parameters: BradleyTerryParameters) -> Fields:
-    """Rate a tournament's entrants; print which are not comparable."""
-    boards = by_dimension(source.columns, parameters, source.roster)
-    _say_order(boards)
+def _ratings_of(
+    source: JudgedTournament | SelectedSet, parameters: BradleyTerryParameters
+) -> Fields:
+    """Rate the entrants; print which are not comparable."""
+    sources: dict[str, RatingSource] = {}
+    if isinstance(source, JudgedTournament):
+        _say_accounts(source)
+        arena, judge_model = str(source.state.stream), source.judge_model
+        boards = [*by_dimension(source.columns, parameters, source.roster)]
+    else:
+        among = rate_with_anchors(source.battles, parameters, soft=parameters.ties == "half")
+        arena, judge_model = source.name, source.judge_id
+        boards = [board_of(source.name, among.ratings)]
+        sources = {entrant: among.source(entrant) for entrant in among.ratings.entrants}
+    for note in chain.from_iterable(map(order_notes, boards)):
+        say(note)
     return rating_records(
-        boards, parameters, arena=source.state.stream, judge_model=source.judge_model
+        boards, parameters, arena=arena, judge_model=judge_model, sources=sources or None
     )
-
-
-def _ratings_of_imported(imported: SelectedSet, parameters: BradleyTerryParameters) -> Fields:
-    """Rate the entrants of imported battles; print which are not comparable."""
-    among = rate_with_anchors(imported.battles, parameters, soft=parameters.ties == "half")
-    boards = [board_of(imported.name, among.ratings)]
-    _say_order(boards)
-    return rating_records(
-        boards,
-        parameters,
-        arena=imported.name,
-        judge_model=imported.judge_id,
-        sources={entrant: among.source(entrant) for entrant in among.ratings.entrants},
-    )
-
-
-def _say_order(boards: Iterable[Leaderboard]) -> None:
-    for board in boards:
-        for note in order_notes(board):
-            say(note)
 
 
 def require_suffix(

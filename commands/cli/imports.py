@@ -14,15 +14,20 @@ from commands.auditing.soundness import require_sound
 from commands.backends.wiring import make_shard_reader, open_parquet
 from commands.cli.project.outcomes import imported_ratings_table
 from commands.cli.shared import options
-from commands.cli.shared.output import Writer, say
+from commands.cli.shared.output import say
 from commands.cli.shared.reading import set_name
 from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selected, selecting
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables.table import Table, table_of
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ImportedAdapter, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted, shortened
-from commands.importing.battles import BattleFile, BattleImport, bad_rows, unrated_notes
-from commands.importing.battles import import_battles as take_in_battles
+from commands.importing.battles import (
+    BattleFile,
+    BattleImport,
+    bad_rows,
+    import_battles,
+    unrated_notes,
+)
 from commands.importing.formats import plain
 from commands.importing.formats.catalogue import FORMATS, format_of
 from commands.importing.formats.files import columns_of, readable_again, records_of
@@ -81,18 +86,6 @@ def responses(
     ctx.selection.writer.write(imported_responses_table(imported))
 
 
-def _merge_export(file: Path, into: Path) -> MergeCounts:
-    """Merge what `tourney export events` wrote."""
-    try:
-        with file.open("rb") as lines, ledger_to_write(into) as opened:
-            first = lines.readline(_LONGEST_HEADER)  # a device may have no end
-            return merge_ledger(opened, read_export(chain([first] if first else [], lines)))
-    except OSError as error:
-        raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
-    except BrokenExport as error:
-        raise BrokenExport(error.line, error.why, f"{file}, ") from error
-
-
 def _columns(says: Mapping[str, str]) -> str:
     """List columns, one a line; the backspace stops click from wrapping them."""
     return "\n".join(("\b", *(f"  {name}: {meaning}" for name, meaning in says.items())))
@@ -105,7 +98,7 @@ _PLAIN_TABLE: Final = (
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
-def import_battles(
+def battles(
     ctx: Selected,
     files: Annotated[
         list[Path],
@@ -138,14 +131,14 @@ def import_battles(
             for file in map(options.or_standard_input, files)
         ]
         opened = copies.enter_context(ledger_to_write(ctx.selection.path))
-        taken = take_in_battles(opened, chosen, skip_bad=skip_bad)
+        taken = import_battles(opened, chosen, skip_bad=skip_bad)
     for file in taken:
         for row in bad_rows(file):
             say(row)
     ctx.selection.writer.write(battles_table(taken))
 
 
-vars(import_battles)["epilog"] = _PLAIN_TABLE  # below its options in help
+vars(battles)["epilog"] = _PLAIN_TABLE  # below its options in help
 
 
 def _battle_file(
@@ -161,7 +154,7 @@ def _battle_file(
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
-def import_elo_ratings(
+def elo_ratings(
     ctx: Selected,
     file: Annotated[Path, typer.Argument(help="An elo_ratings.json as JudgeArena writes it.")],
     name: Annotated[str, options.of_set("Name of the set to import into.")] = "judgearena",
@@ -176,7 +169,7 @@ def import_elo_ratings(
 
 
 @selecting(*WRITTEN)
-def import_hydra_weights(
+def hydra_weights(
     ctx: Selected,
     weights: Annotated[Path, typer.Argument(help="The folder of the base model.")],
     out: Annotated[Path, typer.Argument(help="The new folder to write.")],
@@ -229,14 +222,31 @@ def merge(
 
     Example: tourney merge host2.db
     """
-    other, path = options.or_standard_input(other), ctx.selection.path
-    if _is_export(other):
-        _tell(_merge_export(other, path), ctx.selection.writer)
-        return
-    with Ledger.read_only(other) as theirs, ledger_to_write(path) as ours:
+    other = options.or_standard_input(other)
+    merge_file = _merge_export if _is_export(other) else _merge_other
+    taken = merge_file(other, ctx.selection.path)
+    ctx.selection.writer.write(conflicts_table(taken))
+    if taken.conflicts:
+        against = counted(len(taken.conflicts), "event contradicts", "events contradict")
+        raise DoneWithGaps(f"{against} this ledger, whose own were kept")
+
+
+def _merge_other(file: Path, into: Path) -> MergeCounts:
+    with Ledger.read_only(file) as theirs, ledger_to_write(into) as ours:
         require_sound(theirs)
-        taken = merge_ledger(ours, theirs.rows())
-    _tell(taken, ctx.selection.writer)
+        return merge_ledger(ours, theirs.rows())
+
+
+def _merge_export(file: Path, into: Path) -> MergeCounts:
+    """Merge what `tourney export events` wrote."""
+    try:
+        with file.open("rb") as lines, ledger_to_write(into) as opened:
+            first = lines.readline(_LONGEST_HEADER)  # a device may have no end
+            return merge_ledger(opened, read_export(chain([first] if first else [], lines)))
+    except OSError as error:
+        raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
+    except BrokenExport as error:
+        raise BrokenExport(error.line, error.why, f"{file}, ") from error
 
 
 def _is_export(file: Path) -> bool:
@@ -255,13 +265,6 @@ def _format_named(name: str) -> BattleFormat:
     close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
     remedy = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(FORMATS)}"
     raise ConfigurationError([f"--from {name!r} is not a format of battles; {remedy}"])
-
-
-def _tell(taken: MergeCounts, writer: Writer) -> None:
-    writer.write(conflicts_table(taken))
-    if taken.conflicts:
-        against = counted(len(taken.conflicts), "event contradicts", "events contradict")
-        raise DoneWithGaps(f"{against} this ledger, whose own were kept")
 
 
 class ImportedFileRow(NamedTuple):

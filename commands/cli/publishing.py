@@ -18,7 +18,6 @@ from commands.importing.formats.rows import Fields
 from commands.reading.results import response_rows
 from commands.report.every_eval_ever import records_of
 from commands.report.published import card_of, tracked_run
-from commands.report.subject import Subject
 from ledger.identity import PromptId
 from ledger.storage.files import cannot_write, write_whole
 from ledger.store import utc_now
@@ -40,7 +39,7 @@ _RESPONSES: Final[Mapping[str, type]] = {
 
 
 @selecting(*JUDGED)
-def export_hub(ctx: Selected, folder: Folder) -> None:
+def hub(ctx: Selected, folder: Folder) -> None:
     """Write battles and responses as a data set of the Hugging Face Hub.
 
     Its card, README.md, has the ratings. Add a licence, then publish the folder yourself with
@@ -49,19 +48,16 @@ def export_hub(ctx: Selected, folder: Folder) -> None:
     Example: tourney export hub shared
     """
     subject = read_subject(ctx.selection)
+    results = subject.results
+    battles = map(plain.row_of, of_dimensions(results.settlements, results.judge.model))
     files = {
-        "battles.parquet": parquet_of(_BATTLES, _battles(subject)),
-        "responses.parquet": parquet_of(_RESPONSES, _responses(subject.results.tournament)),
+        "battles.parquet": parquet_of(_BATTLES, battles),
+        "responses.parquet": parquet_of(_RESPONSES, _responses(results.tournament)),
         "README.md": card_of(subject).encode(),
     }
     _write_into(folder, files)
     path = shlex.quote(str(folder))
     say(f"publish it with `hf upload ORG/NAME {path} --repo-type dataset`")
-
-
-def _battles(subject: Subject) -> Iterator[Fields]:
-    results = subject.results
-    yield from map(plain.row_of, of_dimensions(results.settlements, results.judge.model))
 
 
 def _responses(state: Tournament) -> Iterator[Fields]:
@@ -89,7 +85,7 @@ def _write_into(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 @selecting(*JUDGED)
-def export_every_eval_ever(ctx: Selected, folder: Folder) -> None:
+def every_eval_ever(ctx: Selected, folder: Folder) -> None:
     """Write ratings as records of Every Eval Ever, by version 0.3.0 of its schema.
 
     There is a file for each rated entrant. Correct what is `unknown` in them before you submit
@@ -105,7 +101,7 @@ def export_every_eval_ever(ctx: Selected, folder: Folder) -> None:
 
 
 @selecting(*JUDGED)
-def export_mlflow(ctx: Selected, name: RunName = None) -> None:
+def mlflow(ctx: Selected, name: RunName = None) -> None:
     """Log ratings, intervals and the report as a run of MLflow.
 
     Its client must be installed; MLFLOW_TRACKING_URI says where to. The experiment is called as
@@ -117,7 +113,7 @@ def export_mlflow(ctx: Selected, name: RunName = None) -> None:
 
 
 @selecting(*JUDGED)
-def export_wandb(ctx: Selected, name: RunName = None) -> None:
+def wandb(ctx: Selected, name: RunName = None) -> None:
     """Log ratings, intervals and the report as a run of Weights & Biases.
 
     Its client must be installed, and logged in. The project is called as the tournament.

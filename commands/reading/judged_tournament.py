@@ -10,13 +10,7 @@ from typing import Final, NamedTuple, Protocol
 from commands.errors import ConfigurationError, Spelling, as_option
 from commands.importing.imported_set import fact_of, require_values, spelt
 from commands.reading.parameters import settings_of
-from commands.reading.resolve import (
-    judge_of,
-    on_dimension,
-    require_jury,
-    require_known,
-    unknown,
-)
+from commands.reading.resolve import judge_of, on_dimension, require_jury, require_known, unknown
 from ledger.events.imports import BattlesImported
 from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings

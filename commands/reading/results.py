@@ -7,22 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
-from commands.reading.parameters import (
-    bradley_terry_parameters,
-    elo_parameters,
-)
+from commands.reading.parameters import bradley_terry_parameters, elo_parameters
 from ledger.chain import Head
 from ledger.events.ratings import EloParameters, Publication, PublicationTerms
 from projections.artifacts.results import Results, rated_results
 from projections.evaluations.curve import TrainingPoint, metrics_over_steps
 from projections.evaluations.metrics import RunMetrics
-from projections.evaluations.samples import (
-    Items,
-    asked_samples,
-)
-from projections.evaluations.state import (
-    EvaluationRun,
-)
+from projections.evaluations.samples import Items, asked_samples
+from projections.evaluations.state import EvaluationRun
 from projections.ratings.fragility import fragility
 from projections.ratings.judge_bias.measures import biases
 from projections.results.evaluations import CurveRow, MetricRow, SampleRow

@@ -20,11 +20,7 @@ from commands.reading.judged_tournament import (
     Perspective,
     judged_tournament,
 )
-from commands.reading.parameters import (
-    bradley_terry_parameters,
-    elo_parameters,
-    require_anchor,
-)
+from commands.reading.parameters import bradley_terry_parameters, elo_parameters, require_anchor
 from commands.reading.resolve import tournament_at
 from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
 from ledger.identity import StreamId

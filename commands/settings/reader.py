@@ -12,12 +12,7 @@ from pydantic_core import ErrorDetails
 from commands.errors import ConfigurationError, counted, fault_of_pydantic, joined_names
 from commands.settings.makers import MAKERS
 from commands.settings.schema import OF_ALL_JUDGES, WITHDRAWN, JudgeSection, Settings
-from commands.settings.sections import (
-    LOADERS,
-    UNKNOWN_LOADER,
-    EndpointSection,
-    GeneratingSection,
-)
+from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection, GeneratingSection
 from commands.settings.toml import (
     ENGINE,
     NETWORK_LEDGER,
@@ -185,16 +180,13 @@ def _why(error: ErrorDetails, location: Location, name: str) -> str:
             return f"a tournament needs {least} or more [[{name}]]; there is {found or 'none'}"
         case _ if location[-1] == "api_key_env":  # the value may be the key itself
             return f"{name!r} is not the name of an environment variable, as OPENAI_API_KEY"
-        case _ if location[-1] == "base_url":
-            return f"{name!r} {_not_an_address(error['input'])}"
+        case _ if location[-1] == "base_url":  # what might hold a key is not quoted
+            found = str(error["input"])
+            quoted = "" if re.search(r"[@?#]", found) else f"is {found!r}, but "
+            return f"{name!r} {quoted}{_ADDRESS}"
         case kind:
             found = error["input"]["loader"] if kind == UNKNOWN_LOADER else error["input"]
             return f"{name!r} is {found!r}: {fault_of_pydantic(error)}"
-
-
-def _not_an_address(found: object) -> str:
-    """Say what is wrong with a server's address; what might hold a key is not quoted."""
-    return _ADDRESS if re.search(r"[@?#]", str(found)) else f"is {found!r}, but {_ADDRESS}"
 
 
 def _withdrawn(location: Location) -> str | None:

@@ -13,12 +13,13 @@ from commands.settings.hub_dataset import hub_dataset
 from commands.settings.makers import as_judge
 from commands.settings.sections import (
     BASE_URL,
+    OF_A_JUDGE,
     AnyEntrantSection,
     EndpointSection,
     EvaluationSection,
     Section,
     UserPath,
-    adds_to_query,
+    adds_only,
 )
 from commands.settings.toml import LEDGER
 from ledger.events import ratings
@@ -186,7 +187,7 @@ class JudgeSection(Section):
     @field_validator("extra_body")
     @classmethod
     def _adds_only(cls, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        return adds_to_query(body)
+        return adds_only(body, OF_A_JUDGE, "max_tokens")
 
 
 class JudgingSection(Section):

@@ -98,7 +98,7 @@ class EvaluationSection(EvaluationOptions):
 
 _LENGTHS: Final = frozenset({"max_tokens", "max_completion_tokens"})
 _OF_THE_REQUEST: Final = frozenset({"model", "messages", "n", "stream"})
-_OF_A_JUDGE: Final = _OF_THE_REQUEST | {"reasoning_effort", "response_format"}
+OF_A_JUDGE: Final = _OF_THE_REQUEST | {"reasoning_effort", "response_format"}
 _OF_AN_ENTRANT: Final = _OF_THE_REQUEST | {
     *("prompt", "temperature", "seed", "stop", "top_p", "top_k", "min_p", "repetition_penalty"),
     "chat_template_kwargs",
@@ -109,8 +109,8 @@ _OF_THE_TEMPLATE: Final = frozenset(
 )
 
 
-def _adds_only(
-    given: dict[str, JsonValue], taken: frozenset[str], length: str
+def adds_only(
+    given: dict[str, JsonValue], taken: frozenset[str], length: str = "max_new_tokens"
 ) -> dict[str, JsonValue]:
     """Return further keys of a request, after checking that tourney sets none of them."""
     twice = sorted(taken & given.keys())
@@ -122,16 +122,6 @@ def _adds_only(
             "taken", "tourney sets {twice} itself", {"twice": ", ".join(twice)}
         )
     return given
-
-
-def adds_to_query(body: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Check further keys of a judge's requests."""
-    return _adds_only(body, _OF_A_JUDGE, "max_tokens")
-
-
-def adds_to_prompt(body: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Check further keys of an entrant's requests."""
-    return _adds_only(body, _OF_AN_ENTRANT, "max_new_tokens")
 
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
@@ -162,7 +152,7 @@ class Prompting(Section):
     @field_validator("template_arguments")
     @classmethod
     def _are_not_tourneys(cls, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        return _adds_only(arguments, _OF_THE_TEMPLATE, "max_new_tokens")
+        return adds_only(arguments, _OF_THE_TEMPLATE)
 
     @field_validator("prompt_format")
     @classmethod
@@ -307,7 +297,7 @@ class EndpointSection(Prompting, GeneratingSection):
     @field_validator("extra_body")
     @classmethod
     def _adds_only(cls, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        return adds_to_prompt(body)
+        return adds_only(body, _OF_AN_ENTRANT)
 
 
 class RecordedSection(EntrantSection):

@@ -15,12 +15,7 @@ from projections.ratings.bradley_terry.rate import rate
 from projections.student import critical_value
 from projections.tournament.designs import drawn_pairs
 from tests.docs.pages import DOCS
-from tests.support.builders.battles import (
-    VerdictsByOrder,
-    counterbalanced,
-    draw_orders,
-    in_both,
-)
+from tests.support.builders.battles import VerdictsByOrder, counterbalanced, draw_orders, in_both
 
 USD_A_QUERY: Final = 0.009  # 1,500 tokens and a reply of 300, at $3 and $15 for a million
 N_TOURNAMENTS: Final = 6

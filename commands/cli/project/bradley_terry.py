@@ -28,13 +28,7 @@ from commands.cli.project.bt_ratings import (
     with_imported,
 )
 from commands.cli.shared import options
-from commands.cli.shared.reading import (
-    chosen_set,
-    pinned,
-    read_verdicts,
-    show_table,
-    with_source,
-)
+from commands.cli.shared.reading import chosen_set, pinned, read_verdicts, show_table, with_source
 from commands.cli.shared.selection import BATTLES, WRITTEN, Selected, Selection, selecting
 from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.table import Table

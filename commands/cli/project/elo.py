@@ -109,16 +109,12 @@ def elo_table(
 
 def _under_other_ties(standings: Sequence[Standings], ties: TieRule) -> MoreColumn:
     column = Column(TIES[ties], 1, key=f"rating_ties_{ties}", importance=1, after="order_sem")
-    return MoreColumn(
-        column,
-        [
-            each.other_ties.ratings.get(row.entrant)
-            if each.other_ties and each.other_ties.ties == ties
-            else None
-            for each in standings
-            for row in each.rows
-        ],
-    )
+    values: list[Json] = []
+    for each in standings:
+        other = each.other_ties
+        known = other.ratings if other and other.ties == ties else {}
+        values += [known.get(row.entrant) for row in each.rows]
+    return MoreColumn(column, values)
 
 
 def _under_other_k(standings: Sequence[Standings], k: float) -> MoreColumn:

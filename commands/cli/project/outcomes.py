@@ -34,12 +34,7 @@ from projections.intervals import NO_INTERVAL
 from projections.ratings.standings import win_rates
 from projections.results.columns import Column
 from projections.results.money import FRACTIONS, EntrantSpendRow, SpendRow
-from projections.results.outcomes import (
-    ImportedRatingRow,
-    OutcomeRow,
-    ProgressRow,
-    ResponseRow,
-)
+from projections.results.outcomes import ImportedRatingRow, OutcomeRow, ProgressRow, ResponseRow
 from projections.results.ratings import WinRateRow
 from projections.tournament.compared import Account, Counted, OutcomeKind, kind_of
 from projections.tournament.remaining import response_counts, without_gold

@@ -14,9 +14,7 @@ from commands.importing.votes import open_ballot_box
 from commands.reading.resolve import on_dimension
 from commands.viewer.annotator import annotate as collect_votes
 from commands.viewer.viewer import view as show_pages
-from ledger.identity import Dimension
 from ledger.store import Ledger
-from projections.tournament.state import Tournament
 
 Port: TypeAlias = Annotated[
     int, typer.Option(min=0, max=65535, help="The port to listen on. Default: any free one.")
@@ -73,26 +71,21 @@ def annotate(
     """
     with ledger_to_change(ctx.selection.path) as opened:
         state = ctx.selection.state_in(opened)
+        known = [rubric.dimension for rubric in on_dimension(state, dimension).dimensions]
+        if len(known) != 1:
+            raise ConfigurationError([f"choose one with --dimension: {', '.join(known)}"])
         box = open_ballot_box(
             opened,
             state,
             set_name(name),
             annotator,
-            dimension=_only_dimension(state, dimension),
+            dimension=known[0],
             design="disagreement" if disagreement else "random",
             seed=seed,
             limit=limit,
         )
         collect_votes(box, port, _print_address)
         say(f"{counted(box.n_done, 'vote')} of {len(box.ballots)} in set {box.name!r}")
-
-
-def _only_dimension(state: Tournament, named: str | None) -> Dimension:
-    """Return the dimension that is named, or the only one."""
-    known = [rubric.dimension for rubric in on_dimension(state, named).dimensions]
-    if len(known) != 1:
-        raise ConfigurationError([f"choose one with --dimension: {', '.join(known)}"])
-    return known[0]
 
 
 def _print_address(address: str) -> None:

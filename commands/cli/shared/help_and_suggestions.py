@@ -19,27 +19,23 @@ WITHDRAWN_COMMANDS: Final[Mapping[str, str]] = {
     "tourney batch adopt": "use `tourney batch wait ID`",
 }
 """Commands that earlier versions had, and what to use instead."""
-_OF_ELO: Final = (
-    "set [elo] {key} and record it by `tourney run` or `tourney apply judge --limit 0`, or call"
-    " `elo` of `import tourney`"
-)
-_OF_BRADLEY_TERRY: Final = (
-    "set [bradley_terry] {key} and record it by `tourney run` or `tourney apply judge --limit 0`,"
-    " or call `bradley_terry` of `import tourney`"
+_RECORDED: Final = (
+    "set [{section}] {key} and record it by `tourney run` or `tourney apply judge --limit 0`, or"
+    " call `{section}` of `import tourney`"
 )
 _BOOTSTRAP: Final = (
     "intervals are cluster-robust, with prompts as clusters; for another one call `bradley_terry`"
     " of `import tourney`"
 )
 _BT: Final[Mapping[str, str]] = {
-    "--prior-sd": _OF_BRADLEY_TERRY.format(key="prior_sd"),
-    "--level": _OF_BRADLEY_TERRY.format(key="level"),
+    "--prior-sd": _RECORDED.format(section="bradley_terry", key="prior_sd"),
+    "--level": _RECORDED.format(section="bradley_terry", key="level"),
     "--adjust": "p is adjusted by max-t; --pairs --json has the covariance for another method",
     **dict.fromkeys(("--interval", "--unit", "--bootstraps", "--seed"), _BOOTSTRAP),
 }
 WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "tourney project elo": {
-        f"--{key.replace('_', '-')}": _OF_ELO.format(key=key)
+        f"--{key.replace('_', '-')}": _RECORDED.format(section="elo", key=key)
         for key in ("permutations", "initial_rating", "seed", "bootstraps")
     },
     "tourney project bt": _BT,

@@ -32,7 +32,11 @@ def lay_out_demo(folder: Path, *, weights: bool = True) -> None:
         return
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise ConfigurationError([f"{folder} exists and is not a demo; name a new folder"])
-    files = dict(_with_weights() if weights else _recorded())
+    quickstart = shipped_data() / "quickstart"
+    if weights:
+        files = dict(_with_weights(quickstart))
+    else:
+        files = {name: (quickstart / file).read_bytes() for name, file in _RECORDED.items()}
     for beside in ("bank.jsonl", "distractors.jsonl"):
         files[beside] = (shipped_data() / beside).read_bytes()
     for guide in ("factuality.md", "judge_medical.md"):
@@ -40,19 +44,13 @@ def lay_out_demo(folder: Path, *, weights: bool = True) -> None:
     write_files(folder, files)
 
 
-def _with_weights() -> Iterator[tuple[str, bytes]]:
-    quickstart = shipped_data() / "quickstart"
+def _with_weights(quickstart: Path) -> Iterator[tuple[str, bytes]]:
     for file in sorted(quickstart.rglob("*")):
         is_apart = file.parent == quickstart and (
             file.suffix in _NOT_COPIED or file.name in _RECORDED.values()
         )
         if file.is_file() and not is_apart and file.parent.name != _COMPILED:
             yield str(file.relative_to(quickstart)), file.read_bytes()
-
-
-def _recorded() -> Iterator[tuple[str, bytes]]:
-    for name, shipped in _RECORDED.items():
-        yield name, (shipped_data() / "quickstart" / shipped).read_bytes()
 
 
 class Example(StrEnum):

@@ -6,10 +6,7 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from commands.cli.project.battle import (
-    battle_screen,
-    battle_table,
-)
+from commands.cli.project.battle import battle_screen, battle_table
 from commands.cli.tables.render import print_lines
 from ledger.events.registry import Event
 from projections.battles.details import BattleDetails, battle_details

@@ -1,16 +1,40 @@
-"""Which matches `project matches` lists."""
+"""What `project matches`, `responses` and `spend` show: what is not known is shown as such."""
 
-from collections.abc import Mapping
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
-from commands.cli.project.outcomes import chosen_matches
+from commands.cli.plan import prices_table
+from commands.cli.project.outcomes import chosen_matches, responses_table, spend_table
+from commands.cli.tables.render import Format
+from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
-from tests.support.builders.events import known
-from tests.support.builders.worlds import Fate, cup, history
+from commands.spending.price_table import price_table
+from ledger.events.money import Usage
+from ledger.events.registry import Event
+from ledger.events.responses import Diagnostics
+from projections.fold import fold
+from projections.tournament.spend import spend_of
+from tests.support.builders.events import (
+    STREAM,
+    entrant,
+    hydra,
+    key,
+    known,
+    opened,
+    recorded,
+    responses,
+)
+from tests.support.builders.money import USED, paid, paid_in_vain, world
+from tests.support.builders.worlds import Fate, cup, failure, history, matches_of
+from tests.support.goldens.screens import rendered
+from tests.support.specification import after
 
 FATES: tuple[Fate, ...] = ("a", "tie", "inconsistent", "refused", "b", "pending")
 
@@ -51,3 +75,174 @@ def test_a_misspelt_filter_is_an_error(filters: Mapping[str, Any], why: str) -> 
     """An empty list would look like an answer."""
     with pytest.raises(ConfigurationError, match=why):
         listed(filters)
+
+
+RECORDED = ("draft_head_idx", "seed", "bypass_jury", "n_resampled", "n_tokens_generated")
+DECIDED = Diagnostics(
+    draft_head_idx=1,
+    bypass_jury=False,
+    entropies=(0.5, 0.0, 1.25),
+    resampled_at=(0, 2),
+    rejected_tokens=(17, 4),
+)
+
+
+OPENING = opened(entrants=[entrant("base"), entrant("poe", loader="hydra", hydra=hydra())])
+
+
+def played(*, p_correct: float | None = 0.8125) -> Table:
+    """Return the responses of plain weights and of a Hydra."""
+    plain, decided = responses(known(*OPENING))
+    decided = replace(decided, p_correct=p_correct, diagnostics=DECIDED)
+    return responses_table(known(*OPENING, plain, decided))
+
+
+def rows_of(table: Table) -> list[dict[str, Any]]:
+    """Return the rows as machines read them."""
+    found: list[dict[str, Any]] = json.loads(rendered(table, Format.JSON))["rows"]
+    return found
+
+
+def test_machines_read_how_the_heads_decided() -> None:
+    """The five keys that the customer's records have, and what was measured at each token.
+
+    A program reads all rows alike: without heads nobody drafted, and nothing was resampled.
+    """
+    base, poe = rows_of(played())
+
+    decided, plain = poe["diagnostics"], base["diagnostics"]
+    assert (base["p_correct"], poe["p_correct"]) == (None, 0.8125)
+    assert {name: decided[name] for name in RECORDED} == {
+        "draft_head_idx": 1,
+        "seed": 2053764746,
+        "bypass_jury": False,
+        "n_resampled": 2,
+        "n_tokens_generated": 3,
+    }
+    assert (decided["entropies"], decided["rejected_tokens"]) == ([0.5, 0.0, 1.25], [17, 4])
+    assert plain.keys() == decided.keys()
+    unknown = {name for name, value in plain.items() if value is None}
+    assert unknown == {"draft_head_idx", "bypass_jury"}
+    assert plain["n_resampled"] == 0
+
+
+def test_what_was_imported_says_from_which_file_and_hides_no_gap() -> None:
+    """A cache tells which head drafted, and not which drafts were rejected: that is no zero."""
+    plain, decided = (
+        replace(each, imported_from=key("a cache")) for each in responses(known(*OPENING))
+    )
+    decided = replace(decided, diagnostics=Diagnostics(draft_head_idx=1, bypass_jury=False))
+
+    rows = rows_of(responses_table(known(*OPENING, plain, decided)))
+
+    assert [row["imported_from"] for row in rows] == [key("a cache")] * 2
+    assert [row["diagnostics"]["n_resampled"] for row in rows] == [0, None]
+
+
+def test_a_response_that_is_owed_has_no_diagnostics() -> None:
+    """Zeros would pass for a response that is there."""
+    row, *_ = rows_of(responses_table(known(*opened())))
+
+    assert (row["text"], row["p_correct"], row["diagnostics"]) == (None, None, None)
+
+
+def test_the_terminal_shows_how_sure_only_where_one_was_asked() -> None:
+    """Most tournaments have no uncertainty head, and a column of dashes says nothing."""
+    asked, unasked = rendered(played()), rendered(played(p_correct=None))
+
+    assert "P(correct)" in asked
+    assert "0.812" in asked
+    assert "P(correct)" not in unasked
+
+
+DAY = dt.date(2026, 10, 8)
+
+
+def spent(*events: Event) -> Table:
+    """Return the table of what events spent."""
+    spend = fold(spend_of(STREAM), recorded(events))
+    return spend_table([*spend.bills.items()], spend.total)
+
+
+FAILED: Final = matches_of(after(*world()))[0].forward
+WRITTEN: Final = Usage(n_input=100, n_output=200, n_cache_write_1h=9_000)
+LOST: Final = replace(failure(FAILED, "errored"), fate="perhaps billed", worst_usd=0.25)
+
+
+@pytest.mark.parametrize(
+    ("events", "notes"),
+    [
+        ((), ("nothing was spent",)),
+        (
+            (paid(key("q"), USED, by="opus"), paid_in_vain(FAILED, USED)),
+            (
+                "2 replies for $0.0092",
+                "$0.0046 of it for 1 reply without a verdict",
+                "the cache saved $0.0068",
+            ),
+        ),
+        ((paid(key("q"), WRITTEN),), ("1 reply for $0.0764", "the cache cost $0.0360")),
+        (
+            (paid(key("q"), USED), paid_in_vain(FAILED, USED, None)),
+            (
+                "2 replies for $?",
+                "$? of it for 1 reply without a verdict",
+                "1 reply came while the model had no price, and the others for $0.0046: caps do",
+                "the cache saved $0.0034",
+            ),
+        ),
+        ((LOST,), ("1 request without an answer, or without its tokens, may be billed: $0.25",)),
+        ((LOST, LOST), ("2 requests without an answer, or without its tokens, may be billed",)),
+    ],
+)
+def test_what_was_spent_is_said_with_what_failed_and_what_the_cache_saved(
+    events: Sequence[Event], notes: Sequence[str]
+) -> None:
+    """Per reply 100*4 + 900*0.2 + 200*20 = 4,580 millionths; a read saves 900*(4 - 0.2) = 3,420.
+
+    What failed is looked at to save money: 900,000 tokens must not read as $0.00. Where nobody
+    knows, `nothing was spent` would be a guess.
+    """
+    found = spent(*world(), *events).notes
+
+    for note, said in zip(found, notes, strict=True):
+        assert note.startswith(said)
+
+
+def test_an_unknown_price_is_a_question_mark_and_null() -> None:
+    """It must never read as $0."""
+    table = spent(*world(), paid(key("q"), USED, None), paid(key("p"), USED))
+    (row,) = table.rows
+
+    assert (row["usd"], row["failed_usd"], row["cache_saved_usd"]) == (None, None, None)
+    assert (row["n_unpriced"], row["n_input"]) == (1, 200)
+    assert rendered(table).count("?") == 4
+    assert "0.0000" not in rendered(table)
+
+
+def test_requests_that_may_have_been_billed_are_counted() -> None:
+    """In a column of their own, if there are any."""
+    table = spent(*world(), LOST)
+
+    assert [row["n_maybe_billed"] for row in table.rows] == [1]
+    assert table.facts["total"]["n_maybe_billed"] == 1  # type: ignore[index, call-overload]  # JSON
+    assert "Maybe billed" in rendered(table)
+    assert "Maybe billed" not in rendered(spent(*world(), paid(key("q"), USED)))
+
+
+def test_prices_are_shown_with_date_age_and_source() -> None:
+    """Whoever decides by them must know how far to trust them: after 60 days they are doubted.
+
+    What is counted as plain input, as no price was published, is not known to be that.
+    """
+    table, old = (prices_table(price_table(), day) for day in (DAY, dt.date(2026, 12, 31)))
+
+    by_model = {row["model"]: row for row in table.rows}
+    opus, fable = by_model["claude-opus-5-5"], by_model["claude-fable-5-2"]
+    shown = ("input_usd", "batch_output_usd", "min_cacheable_tokens")
+    assert [opus[key] for key in shown] == [4, 10, 512]
+    assert (fable["cache_read_usd"], fable["min_cacheable_tokens"]) == (None, None)
+    assert table.notes[-1].startswith("shipped prices of 2026-10-07, 1 day old; from platform.")
+    assert "claude-haiku-5-5: prompts of more than 100,000 tokens cost 5 times" in table.notes[0]
+    assert "85 days old: prices may have changed" in old.notes[-1]
+    assert old.facts["sheets"][0]["is_stale"]  # type: ignore[index, call-overload]  # JSON

@@ -9,12 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from commands.importing.votes import open_ballot_box
-from ledger.events.imports import (
-    BattlesImported,
-    ImportedBattle,
-    SampleDesign,
-    battles_stream,
-)
+from ledger.events.imports import BattlesImported, ImportedBattle, SampleDesign, battles_stream
 from ledger.events.registration import TournamentOpened
 from ledger.identity import Dimension
 from ledger.store import Ledger

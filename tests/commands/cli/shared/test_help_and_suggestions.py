@@ -9,6 +9,7 @@ import typer.main
 from click.testing import CliRunner, Result
 
 from commands.cli.app import COMMANDS, command_line
+from commands.cli.shared.help_and_suggestions import WITHDRAWN_COMMANDS, WITHDRAWN_OPTIONS
 from commands.settings.version import VERSION
 from tests.docs.command_line import leaves
 from tests.support.command_line.launching import launch
@@ -145,27 +146,20 @@ def test_an_option_is_spelt_in_one_way() -> None:
     assert longs.keys().isdisjoint({"--resamples", "--out", "--set", "--stream"})
 
 
-@pytest.mark.parametrize(
-    ("words", "instead"),
-    [
-        ("show recall_001", "use `tourney log ID`"),
-        ("checkpoint", "`tourney verify`, `status` and `backup` print the checkpoint"),
-        ("project progress", "use `tourney status --tournament NAME`"),
-        ("project samples --wrong", "use `tourney project metrics --samples`"),
-        ("project temperature --against votes", "use `tourney project bt --fit-temperature NAME`"),
-        ("project imported", "see `tourney status`"),
-        ("import events x.jsonl", "use `tourney merge FILE`"),
-        ("batch adopt msgbatch_01", "use `tourney batch wait ID`"),
-        ("project bt --level 0.9", "set [bradley_terry] level and record it by `tourney run`"),
-        ("project bt --unit prompts", "intervals are cluster-robust, with prompts as clusters"),
-        ("project bt --pairs --adjust holm", "p is adjusted by max-t; --pairs --json has the"),
-        ("project elo --permutations 9", "set [elo] permutations and record it by `tourney run`"),
-        ("export elo-ratings --seed 3", "intervals are cluster-robust, with prompts as clusters"),
-    ],
-)
+OLD_WORDS = [
+    *WITHDRAWN_COMMANDS.items(),
+    *(
+        (f"{path} {option} x", instead)
+        for path, options in WITHDRAWN_OPTIONS.items()
+        for option, instead in options.items()
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "instead"), OLD_WORDS, ids=[words for words, _ in OLD_WORDS])
 def test_an_old_word_says_what_to_do_instead(words: str, instead: str) -> None:
     """It stands in somebody's script; a near word would be another one."""
-    ending = said(*words.split())
+    ending = said(*words.split()[1:])
 
     assert ending.exit_code == 2
     assert f"was withdrawn; {instead}" in " ".join(ending.stderr.split())

@@ -1,18 +1,21 @@
-"""Results as text: goldens of every format and table, safe to show whatever others wrote."""
+"""Results as text: goldens of each format, table and width, safe to show whatever others wrote."""
 
 import json
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from pyarrow import parquet as pq  # type: ignore[import-untyped]  # it has no types
+from rich.cells import cell_len
 
 from commands.backends.wiring import parquet_content
 from commands.cli.tables.render import Format, print_table, typed_columns, typed_rows
 from commands.cli.tables.table import Table
 from projections.results.columns import Column
 from tests.support.goldens.screens import SCREENS, printed, rendered, screens
+from tests.support.goldens.widths import FOLDER, WIDTHS, drawings, in_pipe, on_terminal, widths
 
 TABLE = Table(
     "tourney/x@1", "X", (Column("Text", key="text"), Column("Value", 2, key="value")), rows=()
@@ -24,10 +27,20 @@ def one_row(text: str | None, value: float | None = None) -> Table:
     return replace(TABLE, rows=({"text": text, "value": value},))
 
 
-@pytest.mark.parametrize(("name", "text"), screens().items(), ids=screens())
-def test_a_screen_is_what_was_agreed_on(name: str, text: str) -> None:
-    """In each format and of each table; `python -m tests.support.goldens.screens` writes them."""
-    assert text == (SCREENS / name).read_bytes().decode()
+AGREED = {SCREENS / name: text for name, text in screens().items()} | {
+    FOLDER / name: text for name, text in widths().items()
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), AGREED.items(), ids=lambda each: getattr(each, "name", "")
+)
+def test_a_screen_is_what_was_agreed_on(file: Path, text: str) -> None:
+    """In each format and of each table and width.
+
+    `python -m tests.support.goldens.screens` and `widths` write them.
+    """
+    assert text == file.read_bytes().decode()
 
 
 def test_a_table_without_rows_is_its_notes_alone() -> None:
@@ -110,3 +123,44 @@ def test_parquet_has_every_field_with_its_type() -> None:
     assert first == {**rows[0], "parts": "[1, 2]", "mean": 1.0}
     assert (second["text"], second["mean"]) == (None, 0.5)
     assert typed_columns(TABLE) == {"text": str, "value": float}
+
+
+HINT = "hidden: widen the terminal or use --json"
+BAR = "\N{BOX DRAWINGS LIGHT HORIZONTAL}\N{BLACK CIRCLE}"
+
+
+@pytest.mark.parametrize(
+    "width", [1, *(pytest.param(each, marks=pytest.mark.nightly) for each in (2, 3))]
+)
+@pytest.mark.parametrize("name", drawings())
+def test_nothing_of_the_first_column_is_lost_on_the_narrowest_terminal(
+    name: str, width: int
+) -> None:
+    """However it is broken, it is there, and no table fails."""
+    drawn = "".join(on_terminal(drawings()[name], width).split())
+
+    title = in_pipe(drawings()[name]).splitlines()[0]
+    assert "".join(title.split()) in drawn
+
+
+@pytest.mark.parametrize("width", [40, *WIDTHS])
+@pytest.mark.parametrize("name", drawings())
+def test_no_number_id_or_word_is_broken(name: str, width: int) -> None:
+    """A rating of 1564 over .4 is neither; only what is wider than the terminal runs on."""
+    draw = drawings()[name]
+    lines = on_terminal(draw, width).splitlines()
+    whole = {*in_pipe(draw).split(), *HINT.split()}
+
+    broken = {
+        word
+        for line in lines
+        for word in line.split()
+        if word not in whole
+        and word.rstrip(",;") not in whole
+        and not word.isdecimal()
+        and {*word} - {*BAR}
+    }
+    too_long = [line for line in lines if cell_len(line) > width and " " in line.strip()]
+
+    assert not broken
+    assert not too_long
