@@ -45,10 +45,9 @@ from commands.errors import (
     ProviderError,
     SpendLimitReached,
 )
-from commands.settings.api_keys import redacted
+from commands.settings.api_keys import ANTHROPIC_KEYS, first_set, redacted
 from ledger.events.judging import Fate
 
-_KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _ADDRESS_NAME: Final = "ANTHROPIC_BASE_URL"
 _TIMEOUT: Final = Timeout(TIMEOUT_S, connect=CONNECT_S)  # the SDK's own rejects long replies
 _GET_RETRIES: Final = 5
@@ -68,9 +67,9 @@ def make_client() -> Anthropic:
         NoCredentials: No key is set, or it has characters that no header can hold.
         ConfigurationError: ANTHROPIC_BASE_URL is not an address.
     """
-    name = next((name for name in _KEY_NAMES if os.environ.get(name)), None)
+    name = first_set(ANTHROPIC_KEYS)
     if name is None:
-        raise NoCredentials(f"{' and '.join(_KEY_NAMES)} are not set")
+        raise NoCredentials(f"{' and '.join(ANTHROPIC_KEYS)} are not set")
     # else the SDK would quote the key in an error
     if not all("!" <= character <= "~" for character in os.environ[name]):
         raise NoCredentials(f"{name} contains a space, a line break or another invalid character")

@@ -2,31 +2,21 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
-from commands.decisions.recorder import Recorder
-from commands.entrants.endpoint_generator import EndpointGenerator
-from commands.entrants.generate import generate_missing
 from commands.errors import ConfigurationError
-from commands.judging.judge import JudgeTask, judge_open
-from commands.ports import no_progress
-from commands.spending.billing import LedgerBilling
-from commands.spending.price_table import price_table
 from ledger.events.requests import ParameterRefused, RequestsSubmitted
-from ledger.identity import EntrantId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
 from projections.tournament.state import Tournament
 from tests.providers.billing_gateway import Gateway, Sent, well
 from tests.providers.openai import MODEL, Json
-from tests.support.builders.commands import open_tournament, record_answers, types_of
-from tests.support.builders.endpoints import responder_of
-from tests.support.builders.events import STREAM, entrant, key, opened, prompt
+from tests.support.builders.commands import types_of
+from tests.support.builders.endpoints import generate_at, judge_at
 from tests.support.builders.events import judge as judge_settings
-from tests.support.builders.money import FlatRate
 from tests.support.contracts import QUERIES
 
 USUAL: Mapping[str, object] = {"type": "invalid_request_error"}
@@ -74,38 +64,16 @@ def plain(_: int, body: Json) -> Sent:
 def generate(
     gateway: Gateway,
     ledger: Ledger,
-    *,
-    model: str = MODEL,
-    n_at_a_time: int = 1,
-    **fields: object,
+    **options: Any,  # noqa: ANN401  # handed on
 ) -> tuple[Tournament, list[str]]:
     """Generate an entrant's responses; return the state, and what was told."""
-    fields |= {"loader": "endpoint", "weights": model, "weights_digest": key(model), "dtype": None}
-    hosted = entrant("base", **fields)
-    prompts = [prompt(f"p{each}") for each in range(4)]
-    recorder, told = Recorder(ledger, STREAM), list[str]()
-    recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted])))
-    billing = LedgerBilling(recorder, price_table(None), None, told.append)
-    served = Endpoint(gateway.url, "entrant", None, n_at_a_time=n_at_a_time)
-    generator = EndpointGenerator(responder_of({EntrantId("base"): served}), told.append).billed_by(
-        billing
-    )
-    wanted = [each.prompt_id for each in prompts]
-    generate_missing(recorder, lambda: generator, wanted, on_progress=no_progress)
-    return recorder.state, told
+    told = list[str]()
+    return generate_at(gateway.url, ledger, told.append, **options).state, told
 
 
-def judge(gateway: Gateway, ledger: Ledger, **parameters: str | float) -> Tournament:
+def judge(gateway: Gateway, ledger: Ledger, **parameters: str) -> Tournament:
     """Judge pairs of responses that are on record."""
-    given = {"max_tokens": 64.0, **parameters}
-    asked = judge_settings("o", provider="endpoint", model=MODEL, parameters=(*given.items(),))
-    prompts = [prompt(f"p{each}") for each in range(4)]
-    recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
-    wanted = [each.prompt_id for each in prompts]
-    task = JudgeTask(asked, wanted, AskingRules(0), FlatRate(1.0))
-    port = EndpointJudge(asked, Endpoint(gateway.url, "judge", None))
-    judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
-    return recorder.state
+    return judge_at(gateway.url, ledger, **parameters).state  # type: ignore[arg-type]  # texts alone
 
 
 pytestmark = pytest.mark.usefixtures("at_once")

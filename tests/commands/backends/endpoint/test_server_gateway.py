@@ -3,34 +3,22 @@
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
 from commands.asking.rejections import MOST_ALIKE
-from commands.backends.endpoint.askers import EndpointJudge
-from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
-from commands.entrants.endpoint_generator import EndpointGenerator
-from commands.entrants.generate import generate_missing
 from commands.errors import NoCredentials
-from commands.judging.judge import JudgeTask, judge_open
-from commands.ports import no_progress
-from commands.spending.billing import LedgerBilling
 from commands.spending.price_table import PriceTable, price_table
-from ledger.errors import TourneyError
 from ledger.events.judging import JudgeQueryFailed, VerdictReceived
 from ledger.events.requests import RequestsSettled
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from ledger.identity import EntrantId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
 from tests.providers.billing_gateway import STATUSES, Gateway, Sent, well
-from tests.providers.openai import MODEL, PRICES, Json
-from tests.support.builders.commands import open_tournament, record_answers
-from tests.support.builders.endpoints import responder_of
-from tests.support.builders.events import STREAM, entrant, opened, prompt
-from tests.support.builders.events import judge as judge_settings
-from tests.support.builders.money import FlatRate
+from tests.providers.openai import PRICES, Json
+from tests.support.builders.endpoints import errors_of, generate_at, judge_at
+from tests.support.builders.events import STREAM
 
 pytestmark = pytest.mark.usefixtures("at_once")
 
@@ -42,26 +30,12 @@ def judge_through(
     ledger: Ledger,
     *,
     n_prompts: int = 2,
-    n_at_a_time: int = 1,
-    max_usd: float | None = None,
     retry: int = 3,
+    **options: Any,  # noqa: ANN401  # handed on
 ) -> list[str]:
-    """Judge pairs at a dollar a query, as often as a patient user; return the errors."""
-    asked = judge_settings(
-        "steady", provider="endpoint", model=MODEL, parameters=(("max_tokens", 64.0),)
-    )
-    prompts = [prompt(f"p{each}") for each in range(n_prompts)]
-    recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
-    wanted, errors = [each.prompt_id for each in prompts], list[str]()
-    task = JudgeTask(asked, wanted, AskingRules(0), FlatRate(1.0), max_usd=max_usd)
-    for _ in range(retry):
-        server = Endpoint(gateway.url, "judge", None, n_at_a_time=n_at_a_time)
-        judge = EndpointJudge(asked, server)
-        try:
-            judge_open(recorder, task, lambda *_, judge=judge: judge, on_progress=no_progress)
-        except TourneyError as error:
-            errors.append(f"{type(error).__name__}: {error}")
-    return errors
+    """Judge pairs, as often as a patient user; return the errors."""
+    judge = partial(judge_at, gateway.url, ledger, n_prompts=n_prompts, **options)
+    return errors_of(retry, judge)
 
 
 def failures_in(ledger: Ledger) -> list[JudgeQueryFailed]:
@@ -229,27 +203,14 @@ def generate_through(
     ledger: Ledger,
     prices: PriceTable,
     *,
-    n_prompts: int = 4,
-    max_usd: float | None = None,
     retry: int = 3,
     told: list[str] | None = None,
+    **options: Any,  # noqa: ANN401  # handed on
 ) -> list[str]:
     """Generate responses, as often as a patient user; return the errors."""
-    hosted = entrant("base", loader="endpoint", weights=MODEL, dtype=None)
-    prompts = [prompt(f"p{each}") for each in range(n_prompts)]
-    recorder = Recorder(ledger, STREAM)
-    recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted])))
-    wanted, errors = [each.prompt_id for each in prompts], list[str]()
-    heard = list[str]() if told is None else told
-    for _ in range(retry):
-        billing = LedgerBilling(recorder, prices, max_usd, heard.append)
-        served = {EntrantId("base"): Endpoint(gateway.url, "entrant", None, n_at_a_time=2)}
-        make = EndpointGenerator(responder_of(served), heard.append).billed_by
-        try:
-            generate_missing(recorder, partial(make, billing), wanted, on_progress=no_progress)
-        except TourneyError as error:
-            errors.append(f"{type(error).__name__}: {error}")
-    return errors
+    tell = (list[str]() if told is None else told).append
+    options |= {"n_at_a_time": 2, "prices": prices}
+    return errors_of(retry, partial(generate_at, gateway.url, ledger, tell, **options))
 
 
 def fates_of_requests(ledger: Ledger) -> Counter[str]:
