@@ -99,13 +99,9 @@ class AnthropicBatches(Generic[_Asked, _Read]):
         ask = self._client.with_options(max_retries=0).messages.batches.with_raw_response
         try:
             return date_in(ask.list(limit=1).headers)
-        except anthropic.APIStatusError as error:
-            why = api.failure_of(error).of_listing()
-            if isinstance(why, NotAnswering):
-                return date_in(error.response.headers)
-            raise why from None
-        except anthropic.APIError:
-            return None
+        except anthropic.APIError as error:
+            failure = api.failure_of(error)
+        return failure.time()
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return the state of a batch."""

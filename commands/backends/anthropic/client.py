@@ -30,6 +30,7 @@ from commands.backends.remote.bodies import (
     CONNECT_S,
     FREE_CALL_S,
     TIMEOUT_S,
+    date_in,
     decode_json,
     replace_surrogates,
     retry_after_s,
@@ -197,8 +198,8 @@ def failure_of(error: APIError) -> Failure:
         fatal = SpendLimitReached(detail)
     elif status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         fatal = NoCredentials(f"the provider refuses the key: {detail}")
-    asked_s = retry_after_s(error.response.headers)
-    return Failure(detail, fate_of(status, [error.type]), status, asked_s, fatal)
+    headers, fate = error.response.headers, fate_of(status, [error.type])
+    return Failure(detail, fate, status, retry_after_s(headers), fatal, at=date_in(headers))
 
 
 def is_out_of_credit(message: object) -> bool:

@@ -147,13 +147,9 @@ class OpenAIBatches:
         ask = self._again.with_options(max_retries=0).batches.with_raw_response
         try:
             return date_in(ask.list(limit=1).headers)
-        except openai.APIStatusError as error:
-            why = self._server.failure_of(error).of_listing()
-            if isinstance(why, NotAnswering):
-                return date_in(error.response.headers)
-            raise why from None
-        except openai.APIError:
-            return None
+        except openai.APIError as error:
+            failure = self._server.failure_of(error)
+        return failure.time()
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""

@@ -18,6 +18,7 @@ from commands.backends.endpoint.refused_parameters import LearntParameters, adap
 from commands.backends.remote.bodies import (
     CONNECT_S,
     TIMEOUT_S,
+    date_in,
     decode_json,
     first_line,
     replace_surrogates,
@@ -102,9 +103,9 @@ class Endpoint:
             fatal = SpendLimitReached(detail)
         elif status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             fatal = self._refuses_key(status, detail)
-        asked_s = retry_after_s(error.response.headers)
-        param = _details_of(error).get("param")
-        return Failure(detail, fate_of(status, kinds), status, asked_s, fatal, param)
+        param, headers = _details_of(error).get("param"), error.response.headers
+        fate, asked_s = fate_of(status, kinds), retry_after_s(headers)
+        return Failure(detail, fate, status, asked_s, fatal, param, date_in(headers))
 
     def _refuses_key(self, status: int, detail: str) -> NoCredentials:
         wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"

@@ -69,6 +69,7 @@ class Failure:
     asked_s: float | None = None  # the wait that the server asks for
     fatal: NoCredentials | SpendLimitReached | None = None  # why no other request can succeed
     param: object = None  # the parameter that the server names, if it names one
+    at: datetime | None = None  # by the server's clock
 
     def of_free_call(self) -> TourneyError:
         """Return the error for a call that costs nothing; it tells whether asking again may help.
@@ -81,13 +82,19 @@ class Failure:
         may_pass = is_passing or self.status in _PASSING
         return self.fatal or (NotAnswering if may_pass else ProviderError)(self.detail)
 
-    def of_listing(self) -> TourneyError:
-        """Return the error for a provider that refuses to list its batches."""
+    def time(self) -> datetime | None:
+        """Return the time by the clock of a server that does not list its batches now.
+
+        Raises:
+            TourneyError: It refuses to list them, and would not tell if it took one.
+        """
         why = self.of_free_call()
-        if not isinstance(why, ProviderError):  # but the key's or the account's fault
-            return why
-        unsafe = "so a batch whose order is lost could not be found there"
-        return ProviderError(f"the provider does not list batches ({why.why}), {unsafe}")
+        if isinstance(why, NotAnswering):
+            return self.at
+        if isinstance(why, ProviderError):  # not the key's or the account's fault
+            unsafe = "so a batch whose order is lost could not be found there"
+            why = ProviderError(f"the provider does not list batches ({why.why}), {unsafe}")
+        raise why
 
     def of_order(self) -> TourneyError:
         """Return the error of a failed order for a batch: it tells whether the batch may exist."""

@@ -173,6 +173,13 @@ class BatchFaults:
             with pytest.raises(NotAnswering, match="Connect"):
                 ask()
 
+    @pytest.mark.parametrize("kind", ["rate_limited", "server_error"])
+    def test_a_provider_that_is_busy_tells_the_time(self, judge: BatchJudge, kind: Kind) -> None:
+        """A batch is looked for by its clock; ours may be a day off."""
+        self.inject("list", kind)
+
+        assert judge.now() is not None
+
     def test_a_wrong_key_is_no_credential_and_not_quoted(self) -> None:
         """For each call alike; a server's own words may quote it."""
         with self.locked() as judge:

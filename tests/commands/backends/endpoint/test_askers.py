@@ -14,7 +14,7 @@ import pytest
 from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
-from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
+from commands.errors import ConfigurationError, ProviderError, SpendLimitReached
 from commands.judging.judge import JudgeTask, begun_again, judge_open
 from commands.ports import Answer, Judge, NoReply, Reply, no_progress
 from commands.spending.budget import PriceUnknown, at_risk_usd
@@ -208,15 +208,3 @@ def test_a_key_is_sent_and_never_told() -> None:
     assert fake.traffic.keys == [CANARY]
     assert "chat/completions" in log.getvalue()
     assert CANARY not in log.getvalue()
-
-
-def test_a_key_that_is_refused_is_not_quoted() -> None:
-    """The server's own words do quote it."""
-    with FakeOpenAI(api_key="another") as fake:
-        failure = failure_of(served(fake.url, api_key=CANARY))
-
-    assert (failure.then, type(failure.error)) == ("stop", NoCredentials)
-    assert "export OPENAI_API_KEY" in failure.detail
-    assert CANARY not in failure.detail
-    assert failure.error
-    assert failure.error.__cause__ is failure.error.__context__ is None

@@ -9,10 +9,12 @@ import pytest
 
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.server import Endpoint
+from commands.errors import ProviderError
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from projections.verdicts.queries import queries_digest
+from tests.providers.billing_gateway import Gateway, well
 from tests.providers.openai import MODEL, Json
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Call, Kind, Trouble, error
@@ -202,6 +204,15 @@ def test_a_batch_tells_its_queries_from_the_beginning(
     assert batch["request_counts"] == {"total": 0, "completed": 0, "failed": 0}
     assert found.n_queries == 3
     assert found.queries_digest == queries_digest(query.query_key for query in queries(3))
+
+
+def test_a_server_that_does_not_list_batches_says_so_before_one_is_sent() -> None:
+    """Whether it took one whose order was lost could not be found out."""
+    with (
+        Gateway(lambda _, body: well(body)) as gateway,
+        pytest.raises(ProviderError, match=r"does not list batches \(HTTP 404.*, so a"),
+    ):
+        batching(gateway.url).now()
 
 
 @pytest.mark.usefixtures("at_once")

@@ -106,15 +106,6 @@ def test_one_requests_own_status_ends_no_run(ledger: Ledger, status: int) -> Non
     assert {each.detail for each in failed} == {f"HTTP {status}: not this one, says {status}"}
 
 
-def test_a_prompt_that_is_flagged_first_is_no_missing_key(ledger: Ledger) -> None:
-    """A run that is resumed may begin with it each time."""
-    with Gateway(failing_for("p0", Sent(403, MODERATED))) as gateway:
-        errors = judge_through(gateway, ledger, n_prompts=4)
-
-    reasons = {each.reason for each in failures_in(ledger)}
-    assert (errors, reasons) == ([], {"rejected"})
-
-
 def test_a_403_to_everything_is_the_keys_fault(ledger: Ledger) -> None:
     """And nothing is given up for good."""
     with Gateway(lambda _, __: Sent(403, {"error": {"message": "no access"}})) as gateway:
