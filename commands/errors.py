@@ -104,9 +104,9 @@ class EvaluationFault(TourneyError):
 
     def __init__(self, evaluation: str, doing: str, error: Exception) -> None:
         places = [
-            f" ({each.filename}:{each.lineno})"
-            for each in extract_tb(error.__traceback__)
-            if not Path(each.filename).is_relative_to(_OWN)
+            f" ({summary.filename}:{summary.lineno})"
+            for summary in extract_tb(error.__traceback__)
+            if not Path(summary.filename).is_relative_to(_OWN)
         ]
         super().__init__(
             f"evaluation {evaluation!r} failed at {doing}: {type(error).__name__}: {error}"

@@ -91,4 +91,4 @@ def _events(
 ) -> Iterator[AnyFact]:
     """Yield a stream's events of a type."""
     found = ledger.read(stream=stream, types={type_name(of)}, until=until)
-    return (each.event for each in found if isinstance(each.event, of))
+    return (recorded.event for recorded in found if isinstance(recorded.event, of))

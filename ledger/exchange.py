@@ -50,8 +50,8 @@ def back_up(ledger: Ledger, to: Path) -> None:
         except FileExistsError as error:
             raise FileTaken(to) from error
         finally:
-            for each in (copied, beside(copied, "-journal")):
-                each.unlink(missing_ok=True)
+            for path in (copied, beside(copied, "-journal")):
+                path.unlink(missing_ok=True)
 
 
 def unfinished_backups(to: Path) -> tuple[Path, ...]:
@@ -59,7 +59,7 @@ def unfinished_backups(to: Path) -> tuple[Path, ...]:
     beginning = f"{to.name}."
     beside = sorted(to.parent.iterdir())
     return tuple(
-        each for each in beside if each.name.startswith(beginning) and _UNFINISHED in each.name
+        path for path in beside if path.name.startswith(beginning) and _UNFINISHED in path.name
     )
 
 

@@ -75,7 +75,7 @@ class EvaluationConsistency:
     def _faults_of_plan(self, plan: EvaluationPlanned) -> Iterator[str]:
         if plan.entrant.digest not in self._registered:
             yield f"its entrant {plan.entrant.label} was not registered before it"
-        if unknown := [each for each in plan.items if each not in self._registered]:
+        if unknown := [digest for digest in plan.items if digest not in self._registered]:
             n = f"{len(unknown)} of its {len(plan.items)} items"
             yield f"{n} were not registered before it, as {unknown[0][:12]}"
 
@@ -106,7 +106,7 @@ class EvaluationConsistency:
             for item in plan.items
             for number in range(plan.n_samples)
         ]
-        known = [each for each in fates if each]
+        known = [fate for fate in fates if fate]
         return _KnownSamples(
             n_missing=len(fates) - len(known),
             n_known=len(known),

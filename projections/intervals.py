@@ -145,7 +145,7 @@ def estimate_difference(
     n = int(counts.sum())
     if not n or not np.array_equal(a.denominators, b.denominators):
         return Estimate(None, n, None, None, None)
-    first, second = (_scaled(_linear(_where(each, counts)), scale) for each in (a, b))
+    first, second = (_scaled(_linear(_where(terms, counts)), scale) for terms in (a, b))
     if first is None or second is None:
         return Estimate(None, n, None, None, None)
     value = second.ratio - first.ratio

@@ -37,8 +37,8 @@ def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
         raise NotFound(
             f"{name!r} is not a position, label or key in {ledger.path}; see `tourney log`"
         )
-    if len({each.decode().event.natural_key[0] for each in found}) > 1:
-        meant = shortened([f"{each.position} {each.type}" for each in found])
+    if len({event.decode().event.natural_key[0] for event in found}) > 1:
+        meant = shortened([f"{event.position} {event.type}" for event in found])
         raise NotFound(
             f"{name!r} means {len(found)} events: {meant}; give more of the id, or a position"
         )

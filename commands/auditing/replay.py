@@ -153,11 +153,16 @@ def _selected_claims(
 def claims_in(ledger: Ledger, until: int) -> tuple[Claim, ...]:
     """Return the publications that can be read, in order of position."""
     types = {type_name(RatingsPublished), type_name(LedgerMerged)}
-    found = [each for each in read_some(ledger, types) if each.position <= until]
+    found = [recorded for recorded in read_some(ledger, types) if recorded.position <= until]
     return tuple(
-        Claim(each.position, each.stream, each.event, any(_took_in(other, each) for other in found))
-        for each in found
-        if isinstance(each.event, RatingsPublished)
+        Claim(
+            recorded.position,
+            recorded.stream,
+            recorded.event,
+            any(_took_in(other, recorded) for other in found),
+        )
+        for recorded in found
+        if isinstance(recorded.event, RatingsPublished)
     )
 
 
@@ -242,7 +247,7 @@ def _differing(run: str, path: str, why: str, redacted: Sequence[int]) -> Differ
 def _differences_from_folder(rebuilt: Rebuilt, folder: Path) -> Iterator[Difference]:
     """Yield the files of a folder that are missing, or differ from what the ledger gives."""
     run = rebuilt.claim.run
-    published = {each.path: each.digest for each in rebuilt.claim.ratings.artifacts}
+    published = {artifact.path: artifact.digest for artifact in rebuilt.claim.ratings.artifacts}
     for path, content in rebuilt.files.items():
         file = folder / path
         if not file.is_file():

@@ -55,9 +55,9 @@ class KeyPlaces:
 
     def note(self, events: Iterable[Recorded]) -> None:
         """Take note of more events."""
-        for each in events:
-            for key in _keys_in(each.event):
-                self._places[key[:_N_NOTED]].append(each.position)
+        for event in events:
+            for key in _keys_in(event.event):
+                self._places[key[:_N_NOTED]].append(event.position)
 
     def positions(self, keys: Iterable[Digest]) -> list[int]:
         """Return the positions of the events with some keys, and perhaps of a few others."""
@@ -128,14 +128,14 @@ class SectionedTournament:
 
         But once a response is redacted, outcomes and queries are looked for by its prompt.
         """
-        if self.state.redactions.responses or any(each.redacted for each in events):
+        if self.state.redactions.responses or any(event.redacted for event in events):
             return events
-        last = {(type(each.event), each.stream): each.position for each in events}
+        last = {(type(event.event), event.stream): event.position for event in events}
         return [
-            each
-            for each in events
-            if not isinstance(each.event, _FOUND_BY_KEY)
-            or last[type(each.event), each.stream] == each.position
+            event
+            for event in events
+            if not isinstance(event.event, _FOUND_BY_KEY)
+            or last[type(event.event), event.stream] == event.position
         ]
 
     def digests(self, publication: Publication) -> dict[str, Digest]:
@@ -168,7 +168,7 @@ class SectionedTournament:
     def _divided(self, prompts: Collection[PromptId]) -> Iterator[frozenset[PromptId]]:
         """Yield the prompts some at a time, in bank order; at least once."""
         chosen = frozenset(prompts)
-        ids = [each.prompt_id for each in self.state.bank if each.prompt_id in chosen]
+        ids = [prompt.prompt_id for prompt in self.state.bank if prompt.prompt_id in chosen]
         for start in range(0, max(1, len(ids)), self._prompts_at_once):
             yield frozenset(ids[start : start + self._prompts_at_once])
 

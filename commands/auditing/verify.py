@@ -64,22 +64,26 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
     require_columns(ledger)
     head = ledger.head
     claims = claims_in(ledger, head.position)
-    ours = [each for each in claims if each.is_of(ledger)]
-    foreign = [each for each in claims if each.is_foreign and each not in ours]
+    ours = [claim for claim in claims if claim.is_of(ledger)]
+    foreign = [claim for claim in claims if claim.is_foreign and claim not in ours]
     faults = [*audit_file(ledger), *_faults_of_heads(ledger, head, noted)]
-    faults += [_unfounded(each) for each in claims if each not in (*ours, *foreign)]
+    faults += [_unfounded(claim) for claim in claims if claim not in (*ours, *foreign)]
     auditor, meaning, runs = ChainAuditor(ledger, head), ConsistencyCheck(), _Runs(ledger, ours)
     said: list[Fault] = []
     for page in auditor.pages():
-        said += [each for each in page if isinstance(each, Fault)]
-        events = [each for each in page if isinstance(each, Recorded)]
-        said += [fault for each in events for fault in _faults_of_meaning(meaning, each)]
+        said += [fault for fault in page if isinstance(fault, Fault)]
+        events = [recorded for recorded in page if isinstance(recorded, Recorded)]
+        said += [fault for event in events for fault in _faults_of_meaning(meaning, event)]
         runs.advance(events)
         on_progress("events", page[-1].position, head.position)
     chain, differences = auditor.result(), runs.finish()
-    faults += [*chain.faults, *said, *(each for each in differences if isinstance(each, Fault))]
+    faults += [
+        *chain.faults,
+        *said,
+        *(difference for difference in differences if isinstance(difference, Fault)),
+    ]
     in_order = tuple(sorted(faults, key=attrgetter("position")))
-    unmade = tuple(each for each in differences if isinstance(each, Difference))
+    unmade = tuple(difference for difference in differences if isinstance(difference, Difference))
     return Verification(head, len(ours), len(foreign), in_order, chain.redactions, unmade)
 
 
@@ -122,8 +126,8 @@ class _Runs:
         """Fold more events, and compare the runs that rate no later ones."""
         while self._open and events and self._open[-1].as_of <= events[-1].position:
             claim = self._open.pop()
-            self._fold([each for each in events if each.position <= claim.as_of])
-            events = [each for each in events if each.position > claim.as_of]
+            self._fold([event for event in events if event.position <= claim.as_of])
+            events = [event for event in events if event.position > claim.as_of]
             self._compare(claim)
         if self._open:
             self._fold(events)
@@ -136,8 +140,8 @@ class _Runs:
 
     def _fold(self, events: Sequence[Recorded]) -> None:
         self._places.note(events)
-        for each in self._tournaments.values():
-            each.advance(events)
+        for tournament in self._tournaments.values():
+            tournament.advance(events)
 
     def _compare(self, claim: Claim) -> None:
         tournament = self._tournaments[claim.stream]
@@ -146,6 +150,6 @@ class _Runs:
         except LookupError:  # its terms name something that is not there
             digests = {}
         redacted = tournament.state.redactions.positions if digests else ()
-        for each in differences_from_claim(claim, digests, redacted):
-            why = f"{each.run}/{each.path} {each.why}"
-            self._found.append(Fault(claim.position, why) if each.is_fault else each)
+        for difference in differences_from_claim(claim, digests, redacted):
+            why = f"{difference.run}/{difference.path} {difference.why}"
+            self._found.append(Fault(claim.position, why) if difference.is_fault else difference)

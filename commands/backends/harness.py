@@ -138,7 +138,7 @@ def _loaded(file: Path) -> Any:  # noqa: ANN401  # a TaskDict: the package has n
     members = found[0].cfg.get("task") if found else None
     if not isinstance(members, list):
         return TaskManager(include_defaults=False).load([str(file)])
-    names = [each.get("task") if isinstance(each, dict) else each for each in members]
+    names = [member.get("task") if isinstance(member, dict) else member for member in members]
     if any(name not in manager.all_tasks for name in names):
         manager = TaskManager(include_path=str(file.parent))
     return manager.load([found[0].name])
@@ -221,7 +221,7 @@ class HarnessTasks:
         for name, group in self._groups.items():
             if group.has_aggregation:
                 members = [task.task_name for task in group.get_all_tasks()]
-                digests = [self.tasks[each].digest for each in members]
+                digests = [self.tasks[member].digest for member in members]
                 digest = digest_of([_as_text(group.to_dict()), digests])
                 reference = TaskReference(name=name, version=version("lm_eval"), digest=digest)
                 found[name] = reference, members
@@ -329,7 +329,7 @@ class HarnessTasks:
     def _answered(self, task: str, answers: Answers) -> Sequence[int]:
         """Return the documents of which every request is answered, in order."""
         asked = self._instances[task]
-        n_answered = Counter(each.document for each in answers if each.task == task)
+        n_answered = Counter(answer.document for answer in answers if answer.task == task)
         whole = sorted(number for number, n in n_answered.items() if n == len(asked[number]))
         first = range(len(whole))
         return first if whole == [*first] else whole  # it looks up each document in this
@@ -366,7 +366,7 @@ def _items_of(
     n_before: Counter[RequestKind] = Counter()
     requests = [_request(each, is_chat=is_chat) for each in instances]
     for (kind, decoding, messages, context), group in groupby(requests, lambda each: each[:-1]):
-        texts = tuple(each.text for each in group)
+        texts = tuple(request.text for request in group)
         shown = recorded_text(messages) if messages else context
         is_choice = len(texts) > 1 and correct is not None and correct < len(texts)
         for together in [texts] if is_choice else [(text,) for text in texts]:
@@ -534,7 +534,7 @@ def _metrics(
             value=_number(value),
             standard_error=_number(results.get(f"{name}_stderr,{chosen}")),
             higher_is_better=bool(higher_is_better.get(name, True)),
-            values=tuple(of_documents.get(each) for each in documents) if is_mean else (),
+            values=tuple(of_documents.get(document) for document in documents) if is_mean else (),
         )
 
 

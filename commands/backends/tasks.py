@@ -214,7 +214,7 @@ class TaskPart(TaskEvaluation):
             return float("nan") if first.value is None else first.value
         values = results.of_documents(first)
         documents = (self.items[sample.index].first.document for sample in samples)
-        return reduce_scores([values.get(each, float("nan")) for each in documents], reduce)
+        return reduce_scores([values.get(document, float("nan")) for document in documents], reduce)
 
 
 def _responses_of(observation: Observation) -> Sequence[Response]:

@@ -82,9 +82,9 @@ class ConfiguredBackends:
         samples = self.settings.generation.samples
         bank = bank_named(self.settings.prompts.bank, self.folder, open_dataset, samples)
         sections = {
-            EntrantId(each.id): each
-            for each in self.settings.entrants
-            if isinstance(each, RecordedSection)
+            EntrantId(entrant.id): entrant
+            for entrant in self.settings.entrants
+            if isinstance(entrant, RecordedSection)
         }
         return RecordedGenerator(
             lambda name: read_answers(sections[name], self.folder, bank, open_parquet)
@@ -152,7 +152,7 @@ class ConfiguredBackends:
 
 def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> EndpointGenerator:
     sections = [each for each in settings.entrants if isinstance(each, EndpointSection)]
-    makers = {EntrantId(each.id): _responder_of(each) for each in sections}
+    makers = {EntrantId(section.id): _responder_of(section) for section in sections}
     return EndpointGenerator(
         lambda entrant, refused: makers[entrant.entrant_id](entrant, refused), tell
     )

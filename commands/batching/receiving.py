@@ -62,7 +62,7 @@ class BatchReceiver:
     @property
     def open_batches(self) -> Sequence[Batch]:
         """The batches that are to be received."""
-        return [each for each in self._recorder.state.open_batches if self._wants(each)]
+        return [batch for batch in self._recorder.state.open_batches if self._wants(batch)]
 
     def receive_earlier(self) -> None:
         """Receive what earlier commands sent: all, or what has ended if this one does not wait.
@@ -278,7 +278,9 @@ class BatchReceiver:
         n_before = self._received[key]
         self._received[key] = max(n_before, n_queries - n_missing)
         others = sum(
-            len(each.planned.queries) for each in self.open_batches if each.planned.batch_key != key
+            len(open_batch.planned.queries)
+            for open_batch in self.open_batches
+            if open_batch.planned.batch_key != key
         )
         if self._received[key] > n_before:
             n_received = self._received.total()

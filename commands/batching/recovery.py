@@ -159,9 +159,9 @@ def adopt_named(recorder: Recorder, side_of: SideOf, provider_batch_id: str) -> 
 def _named(batches: Sequence[Batch], provider_batch_id: str) -> Batch | None:
     """Return the last batch of an id."""
     named = [
-        each
-        for each in batches
-        if each.submitted and each.submitted.provider_batch_id == provider_batch_id
+        batch
+        for batch in batches
+        if batch.submitted and batch.submitted.provider_batch_id == provider_batch_id
     ]
     return named[-1] if named else None
 
@@ -285,7 +285,7 @@ def sent_since(state: Tournament, port: _Port, batch: Batch, since: datetime) ->
 
 def _known_ids(state: Tournament) -> frozenset[str]:
     sent = (batch.submitted for batch in state.batches.values())
-    return frozenset(each.provider_batch_id for each in sent if each is not None)
+    return frozenset(batch.provider_batch_id for batch in sent if batch is not None)
 
 
 def _candidates(state: Tournament, port: _Port, batch: Batch, since: datetime) -> list[BatchState]:

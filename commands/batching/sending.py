@@ -269,7 +269,7 @@ class BatchSender(Generic[_Item]):
     def _key_of_plan(self, version: int) -> Digest:
         """Return the key of the plan at a version; a merge may have added others since."""
         own = self._recorder.state.own_batches
-        (key,) = (each.planned.batch_key for each in own if each.recorded.version == version)
+        (key,) = (batch.planned.batch_key for batch in own if batch.recorded.version == version)
         return key
 
     def _count_dropped(self) -> None:

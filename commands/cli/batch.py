@@ -137,7 +137,7 @@ class BatchRow(NamedTuple):
 
 def batches_table(state: Tournament, judge: str | None) -> Table:
     """Return a row for each batch of a tournament, or of one judge, the oldest first."""
-    rows = [each for each in state.own_batches if judge in {None, each.planned.judge.label}]
+    rows = [batch for batch in state.own_batches if judge in {None, batch.planned.judge.label}]
     n_open = sum(batch.is_open for batch in rows)
     return table_of(
         BatchRow,

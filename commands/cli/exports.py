@@ -290,7 +290,9 @@ def write_records(
             write([parquet_of(columns, map(row_of, records))], output)
         case _:
             # Escaped to ASCII, which is safe on a terminal.
-            write((f"{json.dumps(each, allow_nan=False)}\n".encode() for each in records), output)
+            write(
+                (f"{json.dumps(record, allow_nan=False)}\n".encode() for record in records), output
+            )
 
 
 def write(lines: Iterable[bytes], output: Path | None) -> None:

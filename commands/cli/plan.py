@@ -115,8 +115,8 @@ def plan_generation(selection: Selection) -> bool:
 
 def _in_batches(state: Tournament) -> Iterator[str]:
     """Yield how many responses are in batches."""
-    batches = (each for each in state.open_batches if state.is_to_entrant(each))
-    if n_awaited := sum(len(each.planned.queries) for each in batches):
+    batches = (batch for batch in state.open_batches if state.is_to_entrant(batch))
+    if n_awaited := sum(len(batch.planned.queries) for batch in batches):
         awaited = counted(n_awaited, "response is", "responses are")
         yield f"{awaited} in batches: `tourney batch wait` receives them"
 
@@ -231,7 +231,7 @@ def _designs(planned: _PlannedJudging, goal: DesignGoal) -> Table:
     """Compare designs."""
     state, prompts, judge, rules = planned.about
     separate = goal.separate or ()
-    require_known("--separate", separate, [each.entrant_id for each in state.roster])
+    require_known("--separate", separate, [entrant.entrant_id for entrant in state.roster])
     if len({*separate}) < len(separate):
         raise ConfigurationError(["--separate names one entrant twice; name two"])
     pricing = planned.pricing(open_queries(*planned.about))
@@ -288,9 +288,9 @@ def _tell_of_kin(state: Tournament, judge: JudgeSettings) -> None:
     """Tell which entrants are of the judge's own family, by their names."""
     family = family_of(judge.model, judge.judge_id)
     kin = [
-        each.entrant_id
-        for each in state.roster
-        if family and family == family_of(each.weights, each.entrant_id)
+        entrant.entrant_id
+        for entrant in state.roster
+        if family and family == family_of(entrant.weights, entrant.entrant_id)
     ]
     if kin:
         say(

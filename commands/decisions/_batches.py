@@ -108,7 +108,9 @@ def _reopen(command: ReopenBatch, state: Tournament) -> tuple[Event, ...]:
     if batch.is_open:
         return ()
     number = 1 + len(state.own_batches)
-    lost = tuple(each if isinstance(each, str) else each.asked.query_key for each in command.lost)
+    lost = tuple(
+        digest if isinstance(digest, str) else digest.asked.query_key for digest in command.lost
+    )
     planned = replace(
         batch.planned,
         batch_key=judging.batch_key(state.stream, number, lost),
@@ -117,7 +119,7 @@ def _reopen(command: ReopenBatch, state: Tournament) -> tuple[Event, ...]:
         expected_usd=0.0,
         worst_usd=0.0,
     )
-    queries = (each for each in command.lost if not isinstance(each, str))
+    queries = (query for query in command.lost if not isinstance(query, str))
     submitted = _submitted(planned, command.state, queries, state)
     return (planned, *_awaited_again(batch, lost, state), *submitted)
 
@@ -152,7 +154,7 @@ def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
         return (*_settled(batch, fate, _SILENT, state), ended)
     judge, worst_usd = state.judges[batch.planned.judge], batch.worst_usd_each
     silent = (NoReply(key, "expired", _SILENT, fate) for key in _awaited(batch, state))
-    lost = (receive(ReceiveAnswer(judge, each, worst_usd=worst_usd), state) for each in silent)
+    lost = (receive(ReceiveAnswer(judge, reply, worst_usd=worst_usd), state) for reply in silent)
     return (*chain.from_iterable(lost), ended)
 
 

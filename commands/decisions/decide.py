@@ -87,7 +87,9 @@ def _is_known(
         case responses.ResponseGenerated():
             return fact.response_key in state.responses
         case ParameterRefused():
-            return any(each.natural_key == fact.natural_key for each in state.refused_parameters)
+            return any(
+                parameter.natural_key == fact.natural_key for parameter in state.refused_parameters
+            )
         case judging.ScoreShared():
             return False  # the evaluations know, and are not asked here
 

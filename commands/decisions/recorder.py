@@ -178,7 +178,7 @@ def count_missing_verdicts(
     queries: Sequence[OpenQuery],
 ) -> tuple[MissingVerdicts, ...]:
     """Count each dimension's open queries, and its pairs that wait for responses."""
-    n_queries = Counter(each.subject for query in queries for each in query.every)
+    n_queries = Counter(open_query.subject for query in queries for open_query in query.every)
     return tuple(
         MissingVerdicts(
             dimension,
@@ -193,8 +193,8 @@ def count_missing_verdicts(
 def count_repeats(state: Tournament, queries: Sequence[OpenQuery]) -> tuple[MissingVerdicts, ...]:
     """Count on each dimension the repeats that are open, and the pairs that they are about."""
     names: dict[Dimension, list[PairNames]] = {rubric.dimension: [] for rubric in state.dimensions}
-    for each in (each for query in queries for each in query.every):
-        names[each.subject].append(each.match.pairing.names)
+    for open_query in (each for query in queries for each in query.every):
+        names[open_query.subject].append(open_query.match.pairing.names)
     return tuple(
         MissingVerdicts(dimension, n_pairs=len({*pairs}), n_queries=len(pairs), n_waiting=0)
         for dimension, pairs in names.items()

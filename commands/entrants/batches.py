@@ -128,7 +128,9 @@ class ResponseBatches:
                 self._chosen.add(cell.response_key)
                 by_entrant.setdefault(cell.entrant, []).append(cell)
         # each provider is made first: what can be checked is, before any is sent anything
-        for sender, cells in [(self._sender(each), by_entrant[each]) for each in by_entrant]:
+        for sender, cells in [
+            (self._sender(entrant), by_entrant[entrant]) for entrant in by_entrant
+        ]:
             sender.send(cells)
 
     def _sender(self, entrant: Entrant) -> BatchSender[PlannedResponse]:
@@ -165,7 +167,7 @@ class _ResponseWork:
     def still_open(self, items: Iterable[PlannedResponse], /) -> Sequence[PlannedResponse]:
         """Return the responses that are missing."""
         state = self._recorder.state
-        return [each for each in items if is_missing(state, each, self._retry)]
+        return [response for response in items if is_missing(state, response, self._retry)]
 
     def affordable(self, items: Sequence[PlannedResponse], /) -> Sequence[PlannedResponse]:
         """Return as many of the first responses as the cap allows."""
@@ -196,7 +198,7 @@ class _ResponseWork:
     def require_readable(self, ended: Sequence[Batch], /) -> None:
         """Require that this entrant's responses are not one empty text after the other."""
         n_empty, entrant = Counter[EntrantId](), self._entrant
-        own = (each for each in ended if each.planned.judge.label == entrant.entrant_id)
+        own = (batch for batch in ended if batch.planned.judge.label == entrant.entrant_id)
         for key in (key for batch in own for key in batch.planned.queries):
             found = self._recorder.state.responses.get(key)
             why = found and why_stop(entrant, found.text, found.finish_reason, n_empty)
@@ -206,8 +208,10 @@ class _ResponseWork:
     def _worst_usd(self, items: Iterable[PlannedResponse]) -> Mapping[Digest, float | None]:
         table = self._book.table
         return {
-            each.response_key: request_worst_usd(each.entrant, each.text, table, in_batch=True)
-            for each in items
+            response.response_key: request_worst_usd(
+                response.entrant, response.text, table, in_batch=True
+            )
+            for response in items
         }
 
 
@@ -254,9 +258,9 @@ class EntrantSide:
         """Record responses together with what they cost, at the price of batches."""
         state, entrant, cells = self._recorder.state, self._entrant(batch), self._cells_of(batch)
         due = [
-            self._believed(batch, each)
-            for each in answers
-            if not isinstance(each, Reply) and state.is_awaited(batch, key_of(each))
+            self._believed(batch, answer)
+            for answer in answers
+            if not isinstance(answer, Reply) and state.is_awaited(batch, key_of(answer))
         ]
         if not due:
             return
@@ -320,6 +324,6 @@ class EntrantSide:
             cells = reversed(planned_responses(before, bank))  # of equal ones the first
             entrant = self._entrant(batch)
             self._cells[key] = {
-                each.response_key: each for each in cells if each.entrant == entrant
+                cell.response_key: cell for cell in cells if cell.entrant == entrant
             }
         return self._cells[key]

@@ -60,7 +60,7 @@ def read_entrant(
         loader=section.loader,
         weights=str(base),
         weights_digest=weights_digest,
-        adapters=tuple(_adapter(each.folder, base) for each in places),
+        adapters=tuple(_adapter(weights.folder, base) for weights in places),
         temperature=section.temperature,
         max_new_tokens=max_new_tokens,
         dtype=generation.dtype,

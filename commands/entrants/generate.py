@@ -47,7 +47,7 @@ class WantedResponses:
 
     def names(self, state: Tournament) -> AbstractSet[EntrantId]:
         """Return the entrants."""
-        roster = frozenset(each.entrant_id for each in state.roster)
+        roster = frozenset(entrant.entrant_id for entrant in state.roster)
         return roster if self.entrants is None else roster.intersection(self.entrants)
 
     def to_come(self, state: Tournament) -> tuple[PlannedResponse, ...]:

@@ -84,9 +84,9 @@ def import_hydra(
         _require_as_said(path, folder, set_of / _MANIFEST, _training_of(set_of))
         imported.append(ImportedAdapter(path, name, folder))
     files = {
-        f"{each.name}/{name}": content
-        for each in imported
-        for name, content in each.folder.files.items()
+        f"{adapter.name}/{name}": content
+        for adapter in imported
+        for name, content in adapter.folder.files.items()
     }
     write_files(out.resolve(), files)
     return imported

@@ -118,7 +118,7 @@ def _require_none_in_flight(state: Tournament, wanted: WantedResponses) -> None:
     if not state.in_flight:
         return
     names, cells = wanted.names(state), planned_responses(state, wanted.prompts)
-    keys = {each.response_key for each in cells if each.entrant.entrant_id in names}
+    keys = {cell.response_key for cell in cells if cell.entrant.entrant_id in names}
     for batch in state.batches.values():
         if batch.is_open and (awaited := keys.intersection(batch.planned.queries)):
             raise WorkInFlight(

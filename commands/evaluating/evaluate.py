@@ -160,7 +160,7 @@ def missing_samples(
     """Count planned samples that the ledger lacks; one shared by two plans counts for the first."""
     counted: set[SampleKey] = set()
     rows = []
-    for plan in (each.plan for each in planned):
+    for plan in (evaluation.plan for evaluation in planned):
         missing = known.run(plan).missing - counted
         counted |= missing
         n_planned = len(plan.items) * plan.n_samples
@@ -217,20 +217,24 @@ def evaluate_all(
 
     total, left, held = EvaluationCounts(0, 0, 0, 0), limit, DeferredFailures()
     every = tuple(planned)
-    for each in every:
-        n_missing = len(recorder.state.run(each.plan).missing)
+    for evaluation in every:
+        n_missing = len(recorder.state.run(evaluation.plan).missing)
         with held.collecting():
             added = _evaluate(
                 recorder,
-                each,
+                evaluation,
                 every,
                 on_progress=on_progress,
                 limit=left,
-                look_at=partial(look_at, each),
+                look_at=partial(look_at, evaluation),
             )
             total = EvaluationCounts(*map(sum, zip(total, added, strict=True)))
         left = None if left is None else max(0, left - n_missing)  # unanswered ones count
-    lacking = {each.plan.entrant.label for each in every if recorder.state.run(each.plan).missing}
+    lacking = {
+        evaluation.plan.entrant.label
+        for evaluation in every
+        if recorder.state.run(evaluation.plan).missing
+    }
     if faults := [why for name, why in stopped.items() if name in lacking]:
         raise NothingReadable("; ".join(faults))
     held.raise_collected()
@@ -238,9 +242,9 @@ def evaluate_all(
 
 
 def _answers(results: Iterable[SampleResult]) -> Iterator[AnswerObserved]:
-    for each in results:
-        if isinstance(each, ObservedSample) and isinstance(each.observation, AnswerObserved):
-            yield each.observation
+    for result in results:
+        if isinstance(result, ObservedSample) and isinstance(result.observation, AnswerObserved):
+            yield result.observation
 
 
 def _evaluate(
@@ -271,11 +275,11 @@ def _evaluate(
         look_at(batch)
     if recorder.is_due(plan):
         known = recorder.state.run(last).observed if last else ()
-        scored = {each.natural_key for each in run.observed if each.scored}  # one by one
+        scored = {sample.natural_key for sample in run.observed if sample.scored}  # one by one
         _complete(recorder, planned._replace(plan=plan), run, among)
         n_rescored = _n_others(
             recorder.state.run(plan).observed,
-            [each for each in known if each.natural_key in scored],
+            [sample for sample in known if sample.natural_key in scored],
         )
     return EvaluationCounts(len(run.missing), n_seen, n_done - n_seen, n_rescored)
 
@@ -292,12 +296,19 @@ def _complete(
         changed = _changed_scores(evaluation, known.run(planned.plan), before)
         recorder.complete(planned.plan, changed)
         return
-    of_entrant = (each for each in among if each.plan.entrant == planned.plan.entrant)
-    named = {each.evaluation.id: each for each in (*of_entrant, planned)}
-    members = [named[each.id] for each in evaluation.members if each.id in named]
+    of_entrant = (
+        planned_evaluation
+        for planned_evaluation in among
+        if planned_evaluation.plan.entrant == planned.plan.entrant
+    )
+    named = {
+        planned_evaluation.evaluation.id: planned_evaluation
+        for planned_evaluation in (*of_entrant, planned)
+    }
+    members = [named[member.id] for member in evaluation.members if member.id in named]
     if len(members) < len(evaluation.members) or any(known.run(m.plan).missing for m in members):
         return
-    observed = {each.evaluation: _observed(each, known) for each in members}
+    observed = {member.evaluation: _observed(member, known) for member in members}
     with blame_evaluation(evaluation.id, "scoring its samples"):
         completion = evaluation.completion(observed)
     recorder.complete(planned.plan, *completion)
@@ -320,7 +331,7 @@ def _changed_scores(
 
     Code that scored every sample of the run just now, one by one, is not called again.
     """
-    is_scored = all(each.scored for each in run.observed)
+    is_scored = all(sample.scored for sample in run.observed)
     if evaluation.scorer is None or (is_scored and not before.observed):
         return ()
     again = zip(rescored(evaluation, run.observed), run.observed, strict=True)
@@ -329,8 +340,8 @@ def _changed_scores(
 
 def _n_others(now: Iterable[SampleObserved], before: Iterable[SampleObserved]) -> int:
     """Count the samples that have another score than a reader saw until now."""
-    known = {each.natural_key: each.scored.score for each in before if each.scored}
-    scored = ((each.natural_key, each.scored.score) for each in now if each.scored)
+    known = {sample.natural_key: sample.scored.score for sample in before if sample.scored}
+    scored = ((sample.natural_key, sample.scored.score) for sample in now if sample.scored)
     return sum(key in known and known[key] != score for key, score in scored)
 
 
@@ -359,10 +370,10 @@ def missing_requests(
         limit: Count at most this many samples, including those that need no endpoint.
     """
     missing: dict[SampleKey, tuple[Evaluation, Entrant, Sample]] = {}
-    for each in planned:
-        entrant = each.evaluation.configured(each.inference, each.options)
-        samples = each.missing(known).items()
-        missing |= {key: (each.evaluation, entrant, sample) for key, sample in samples}
+    for evaluation in planned:
+        entrant = evaluation.evaluation.configured(evaluation.inference, evaluation.options)
+        samples = evaluation.missing(known).items()
+        missing |= {key: (evaluation.evaluation, entrant, sample) for key, sample in samples}
     asked = (_request(*each) for each in islice(missing.values(), limit))
     return tuple(request for request in asked if request is not None)
 

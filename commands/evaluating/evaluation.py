@@ -348,10 +348,12 @@ class Evaluation(ABC):
         samples = asked.samples(options)
         batches = asked.observe_all(inference, samples, options)
         results = [each for batch in batches for each in batch]
-        seen = {each.sample: each for each in results if isinstance(each, ObservedSample)}
-        score = asked.score_of({each: seen[each].observation for each in seen}, samples, reduce)
-        lost = [each for each in results if isinstance(each, UnscorableSample)]
-        warn_of_lost(self.id, len(samples), [(each.reason, each.detail) for each in lost])
+        seen = {result.sample: result for result in results if isinstance(result, ObservedSample)}
+        score = asked.score_of(
+            {sample: seen[sample].observation for sample in seen}, samples, reduce
+        )
+        lost = [result for result in results if isinstance(result, UnscorableSample)]
+        warn_of_lost(self.id, len(samples), [(sample.reason, sample.detail) for sample in lost])
         if not return_intermediates:
             return score
         rows = [seen[sample].rows if sample in seen else () for sample in samples]
@@ -415,9 +417,9 @@ def rescored(
         EvaluationFault: The evaluation's own code fails.
     """
     again = []
-    for each in recorded:
-        with blame_evaluation(evaluation.id, f"scoring {each.label}"):
-            again.append(evaluation.rescore(each.observation))
+    for sample in recorded:
+        with blame_evaluation(evaluation.id, f"scoring {sample.label}"):
+            again.append(evaluation.rescore(sample.observation))
     with blame_evaluation(evaluation.id, "scoring its samples"):
         scored = evaluation.score_together(again)
     pairs = zip(recorded, scored, strict=True)

@@ -131,15 +131,17 @@ class LikelihoodEvaluation(Evaluation):
         for result in results:
             if isinstance(result, LikelihoodFailure):
                 return UnscorableSample(sample, result.reason, result.detail)
-        likelihoods = [each for each in results if isinstance(each, ContinuationLikelihood)]
+        likelihoods = [
+            likelihood for likelihood in results if isinstance(likelihood, ContinuationLikelihood)
+        ]
         with blame_evaluation(self.id, f"scoring {sample.label}"):
             observation = self.observation_of(sample, likelihoods)
         # samples of one context, or of one text, are not independent
         cluster = digest_of(continuations[0].context or continuations[0].text)
         rows = tuple(
-            TokenRow(each.context_ids, each.text_ids)
-            for each in likelihoods
-            if each.key.startswith(sample.item)
+            TokenRow(likelihood.context_ids, likelihood.text_ids)
+            for likelihood in likelihoods
+            if likelihood.key.startswith(sample.item)
         )
         return ObservedSample(sample, cluster, observation, rows)
 
@@ -210,12 +212,16 @@ class PerplexityEvaluation(LikelihoodEvaluation):
 
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the perplexity over all tokens, the sum of nats, or each document's perplexity."""
-        documents = [each for each in observations if isinstance(each, DocumentObserved)]
+        documents = [
+            observation for observation in observations if isinstance(observation, DocumentObserved)
+        ]
         nll = np.array([-document.log_likelihood for document in documents])
         count = np.array([document.n_tokens for document in documents], dtype=np.float64)
         if reduce == "none":
             every = np.full(len(observations), np.nan)
-            is_observed = [isinstance(each, DocumentObserved) for each in observations]
+            is_observed = [
+                isinstance(observation, DocumentObserved) for observation in observations
+            ]
             what = f"{type(self).__name__}.score gives"
             every[is_observed] = require_scores(self.score(nll, count), len(documents), what)
             return every
@@ -302,7 +308,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         item = self.item(sample.index)
         n_choices = len(item.choices)
         conditional = likelihoods[:n_choices]
-        alone = [each.log_likelihood for each in likelihoods[n_choices:]]
+        alone = [likelihood.log_likelihood for likelihood in likelihoods[n_choices:]]
         texts = [text.removeprefix(self.choice_delimiter) for text in item.choices]
         choices = (
             Choice(
@@ -318,17 +324,17 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         return ChoicesObserved(
             choices=tuple(choices),
             correct=item.correct,
-            n_context_tokens=max(len(each.context_ids) for each in conditional),
-            is_truncated=any(each.is_truncated for each in conditional),
+            n_context_tokens=max(len(likelihood.context_ids) for likelihood in conditional),
+            is_truncated=any(likelihood.is_truncated for likelihood in conditional),
         )
 
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the mean or the sum of the scores, or each."""
         earned = [
-            credit([choice.log_likelihood for choice in each.choices], each.correct)
-            if isinstance(each, ChoicesObserved)
+            credit([choice.log_likelihood for choice in observation.choices], observation.correct)
+            if isinstance(observation, ChoicesObserved)
             else float("nan")
-            for each in observations
+            for observation in observations
         ]
         known = [flag for flag in earned if not isnan(flag)]
         what = f"{type(self).__name__}.score gives"

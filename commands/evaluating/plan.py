@@ -50,7 +50,7 @@ class EvaluationPlans(NamedTuple):
     @property
     def plans(self) -> tuple[EvaluationPlanned, ...]:
         """The plans as they are to be recorded."""
-        return tuple(each.plan for each in self.evaluations)
+        return tuple(evaluation.plan for evaluation in self.evaluations)
 
 
 def plan_evaluations(
@@ -71,8 +71,12 @@ def plan_evaluations(
         ConfigurationError: An option names no entrant or evaluation, an evaluation cannot be made,
             or no entrant supports any of the evaluations.
     """
-    events = (each for each in opening.registrations if isinstance(each, EntrantRegistered))
-    roster: dict[str, Entrant] = {each.entrant.entrant_id: each.entrant for each in events}
+    events = (
+        registration
+        for registration in opening.registrations
+        if isinstance(registration, EntrantRegistered)
+    )
+    roster: dict[str, Entrant] = {event.entrant.entrant_id: event.entrant for event in events}
     chosen_entrants = _chosen("entrant", entrants, roster, "on the roster")
     bank = first_samples(opening.bank, settings.generation.samples)
     sources = EvaluationSources(folder, bank, readers)
@@ -111,11 +115,15 @@ def plan_alone(
     tables = [
         EvaluationSection(id=_id_of(each), uses=each, **options.model_dump()) for each in uses
     ]
-    made = [each for table in tables for each in table_evaluations(table, sources, is_named=False)]
-    names = [each.id for each in made]
+    made = [
+        evaluation
+        for table in tables
+        for evaluation in table_evaluations(table, sources, is_named=False)
+    ]
+    names = [evaluation.id for evaluation in made]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigurationError([f"several evaluations are called {', '.join(twice)}"])
-    return tuple(evaluate.plan_evaluation(each, inference, options) for each in made)
+    return tuple(evaluate.plan_evaluation(evaluation, inference, options) for evaluation in made)
 
 
 def _needs_table(uses: str) -> str:
@@ -168,7 +176,7 @@ def _make_evaluations(
             prefix = f"evaluation {section.id!r}: "
             faults += (f"{prefix}{fault.removeprefix(prefix)}" for fault in error.faults)
         else:
-            yield from ((each, section.options, scored_by) for each in made)
+            yield from ((evaluation, section.options, scored_by) for evaluation in made)
     if faults:
         raise ConfigurationError(faults)
 
@@ -235,22 +243,23 @@ def evaluate_with_consent(
     try:
         done = evaluate.evaluate_all(
             evaluations,
-            [each.billed_by(billing) for each in planned.evaluations],
+            [evaluation.billed_by(billing) for evaluation in planned.evaluations],
             on_progress=console.on_progress,
             limit=spending.limit,
         )
     finally:
         recorder.record()  # what was paid for an answer that no evaluation could score
-    runs = (evaluations.state.run(each.plan) for each in planned.evaluations)
+    runs = (evaluations.state.run(evaluation.plan) for evaluation in planned.evaluations)
     unscorable = {fate.natural_key for run in runs for fate in run.unscorable}  # some are shared
     return EvaluationOutcome(done, len(unscorable))
 
 
 def mixed_scorings(known: Evaluations, planned: EvaluationPlans) -> Iterator[str]:
     """Warn of runs whose recorded samples the present code would score differently."""
-    for each in planned.evaluations:
-        if n := evaluate.n_rescored_differently(known, each):
+    for evaluation in planned.evaluations:
+        if n := evaluate.n_rescored_differently(known, evaluation):
             yield (
-                f"{each.plan.entrant.label} on {each.plan.evaluation}: {n} recorded samples were"
-                " scored by other code; they are scored again when all samples are there"
+                f"{evaluation.plan.entrant.label} on {evaluation.plan.evaluation}: {n} recorded"
+                " samples were scored by other code; they are scored again when all samples are"
+                " there"
             )

@@ -140,7 +140,7 @@ def _told_parameters(section: EvaluationSection) -> Iterator[None]:
     except ValidationError as error:
         faults = map(_parameter_fault, error.errors())
         raise ConfigurationError(
-            [f"evaluation {section.id!r}: {each}" for each in faults]
+            [f"evaluation {section.id!r}: {fault}" for fault in faults]
         ) from error
 
 
@@ -177,7 +177,7 @@ def _find(section: EvaluationSection, folder: Path) -> object:
 
 
 def _offered() -> Mapping[str, EntryPoint]:
-    return {each.name: each for each in entry_points(group=GROUP)}
+    return {point.name: point for point in entry_points(group=GROUP)}
 
 
 def _close_to(name: str) -> str | None:
@@ -202,7 +202,7 @@ def _make(
     takes = signature(kind).parameters
     faults = [*_parameter_faults(takes, section.parameters, offered)]
     if faults:
-        raise ConfigurationError([f"evaluation {section.id!r}: {each}" for each in faults])
+        raise ConfigurationError([f"evaluation {section.id!r}: {fault}" for fault in faults])
     given = {name: value for name, value in offered.items() if name in takes}
     make: Callable[..., Evaluation] = kind  # its parameters were checked just now
     return make(**given, **section.parameters)
@@ -213,7 +213,7 @@ def _parameter_faults(
 ) -> Iterable[str]:
     """Yield the parameters that the constructor does not take, and those that are missing."""
     own = {name: each for name, each in takes.items() if name not in offered}
-    takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in own.values())
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in own.values())
     for name in parameters:
         if name in offered:
             yield f"parameters.{name} is filled in by tourney; leave it out"

@@ -74,10 +74,12 @@ def _configured(
     named = settings.prompts.bank
     bank = bank_named(named, folder, readers.open_dataset) if sections else ()
     sources = EvaluationSources(folder, bank, readers)
-    made = (each for section in sections for each in table_evaluations(section, sources))
-    return {each.id: each for each in made}
+    made = (
+        evaluation for section in sections for evaluation in table_evaluations(section, sources)
+    )
+    return {evaluation.id: evaluation for evaluation in made}
 
 
 def _rescored_run(run: EvaluationRun, evaluation: Evaluation) -> EvaluationRun:
     again = rescored(evaluation, run.observed)
-    return run.scored_as(each.scored for each in again if each.scored)
+    return run.scored_as(sample.scored for sample in again if sample.scored)

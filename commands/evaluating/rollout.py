@@ -107,7 +107,11 @@ class ScoredEvaluation(Evaluation):
 
     def score_together(self, observations: Sequence[Observation]) -> Sequence[Observation]:
         """Return observations with scores, by one call of `score`, if the class defines it."""
-        left = [each for each in observations if isinstance(each, ScoredObservation)]
+        left = [
+            observation
+            for observation in observations
+            if isinstance(observation, ScoredObservation)
+        ]
         left = [each for each in left if each.score is None]
         if not left:
             return observations
@@ -115,10 +119,10 @@ class ScoredEvaluation(Evaluation):
         given = self.score([_texts_of(each)[0] for each in left], [each.cleaned for each in left])
         scores = iter(require_scores(given, len(left), what))
         return [
-            replace(each, score=next(scores))
-            if isinstance(each, ScoredObservation) and each.score is None
-            else each
-            for each in observations
+            replace(observation, score=next(scores))
+            if isinstance(observation, ScoredObservation) and observation.score is None
+            else observation
+            for observation in observations
         ]
 
     def rescore(self, observation: Observation) -> Observation:
@@ -132,7 +136,8 @@ class ScoredEvaluation(Evaluation):
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the mean or the sum of the scores, or each."""
         scored = (
-            each.score if isinstance(each, ScoredObservation) else None for each in observations
+            observation.score if isinstance(observation, ScoredObservation) else None
+            for observation in observations
         )
         return reduce_scores([float("nan") if each is None else each for each in scored], reduce)
 
@@ -239,7 +244,9 @@ class AnswersEvaluation(Evaluation):
         by_key = {rollout.task.response_key: rollout for rollout in rollouts}
         faults: list[EvaluationFault] = []
         try:
-            for batch in inference.make_generator().generate([each.task for each in rollouts]):
+            for batch in inference.make_generator().generate(
+                [rollout.task for rollout in rollouts]
+            ):
                 results = []
                 for answer in batch:
                     try:

@@ -78,9 +78,9 @@ def _run(path: Path) -> ModuleType:
     assert spec is not None  # noqa: S101  # a file that ends in .py has one
     assert spec.loader is not None  # noqa: S101  # as above
     module = sys.modules[name] = module_from_spec(spec)
-    for each in folder.iterdir():  # changed since, or of the same name in another folder
-        if each.stem in _NEIGHBOURS:
-            sys.modules.pop(each.stem, None)
+    for file in folder.iterdir():  # changed since, or of the same name in another folder
+        if file.stem in _NEIGHBOURS:
+            sys.modules.pop(file.stem, None)
     before = {*sys.modules}
     sys.path.insert(0, str(folder))
     try:

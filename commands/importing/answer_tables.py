@@ -218,7 +218,7 @@ def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]
         column = columns_by_field(path, header, without_text)
         asked = [name for field, name in column.items() if field in ASKED]
         firsts = {
-            str([each.fields.get(name) for name in asked]): each for each in reversed(records)
+            str([record.fields.get(name) for name in asked]): record for record in reversed(records)
         }
         bad = [row for row in rows if isinstance(row, BadRow)]
         prompts = prompts_of_rows(path, [*bad, *reversed(firsts.values())], column)

@@ -206,7 +206,7 @@ def _rows(
     file: Path, column: str | None, rows: Sequence[Record | BadRow], bad: list[str]
 ) -> Iterator[tuple[int, AnswerRow]]:
     fields = (row.fields for row in rows if isinstance(row, Record))
-    if column is not None and not any(column in each for each in fields):
+    if column is not None and not any(column in field for field in fields):
         raise ConfigurationError([f"{file}: no column {column!r}, which `column` names"])
     for row in answers_of_rows(rows, column):
         if isinstance(row, BadRow):

@@ -97,7 +97,7 @@ def labelled_pairs(rows: Sequence[Record | BadRow], columns: tuple[str, str]) ->
     n_unlike, n_without = 0, len(rows) - len(records)
     for record in records:
         asked = _asked(record.fields, columns)
-        a, b = (_answer(record.fields.get(each), len(asked)) for each in columns)
+        a, b = (_answer(record.fields.get(column), len(asked)) for column in columns)
         found = [*_votes(record.fields, columns)]
         if not asked or a is None or b is None or not found:
             n_without += 1
@@ -117,7 +117,7 @@ def labelled_pairs(rows: Sequence[Record | BadRow], columns: tuple[str, str]) ->
 def _asked(fields: Fields, columns: tuple[str, str]) -> tuple[str, ...]:
     """Return what the user asks, turn by turn; of an instruction and its input, both as one."""
     if columns == _CONVERSATIONS:
-        asked, other = (_texts(fields.get(each), "user") for each in columns)
+        asked, other = (_texts(fields.get(column), "user") for column in columns)
         return asked if asked == other else ()
     given = [texts for name in _ASKED if (texts := _texts(fields.get(name), "user"))]
     if "instruction" in fields and "input" in fields:
@@ -149,8 +149,8 @@ def _require_plain(records: Sequence[Record], columns: tuple[str, str]) -> None:
     """
     labels = {
         _label(cell).removesuffix(".0")
-        for each in records
-        for name, cell in each.fields.items()
+        for record in records
+        for name, cell in record.fields.items()
         if name in _LABELS or _ANNOTATOR.fullmatch(name)
     }
     is_open = columns[0] != _OF_AUTO_J and "0" in labels and "2" not in labels
@@ -177,17 +177,17 @@ def _texts(cell: object, role: str) -> tuple[str, ...]:
     """Return the text of a cell, or of a conversation those of one side; nothing if one is none."""
     found = unpacked(cell)
     turns = found if isinstance(found, list) and _is_talk(found) else [cell]
-    roles = [each["role"] for each in turns if isinstance(each, dict)]
+    roles = [turn["role"] for turn in turns if isinstance(turn, dict)]
     if not all(isinstance(name, str) and name in _SIDES_OF_TALK for name in roles):
         return ()
-    own = [each for each in turns if not isinstance(each, dict) or each["role"] == role]
+    own = [turn for turn in turns if not isinstance(turn, dict) or turn["role"] == role]
     texts = tuple(map(_said, own))
     return texts if all(text.strip() for text in texts) else ()
 
 
 def _is_talk(turns: list[object]) -> bool:
     """Say whether a list is of turns, not a text that looks like a list."""
-    kinds = {type(each) for each in turns if not (isinstance(each, dict) and "role" in each)}
+    kinds = {type(turn) for turn in turns if not (isinstance(turn, dict) and "role" in turn)}
     return bool(turns) and kinds <= {str, NoneType} and kinds != {NoneType}
 
 

@@ -103,13 +103,13 @@ def import_responses(
         refused = f"{counted(len(imported.bad), 'line')} cannot be imported; nothing was imported"
         remedy = "correct them, or use --skip-bad to skip them"
         raise ConfigurationError([f"{refused}; {remedy}", *bad_lines(imported.bad)])
-    recorder.record(opening, *(RecordFact(each.response) for each in imported.new))
+    recorder.record(opening, *(RecordFact(response.response) for response in imported.new))
     return imported
 
 
 def bad_lines(bad: Sequence[BadLine]) -> Iterator[str]:
     """Yield one line for each of the first bad lines, with the reason."""
-    lines = [f"{each.file}:{each.line}: {each.why}" for each in bad]
+    lines = [f"{line.file}:{line.line}: {line.why}" for line in bad]
     return first_lines(lines, len(bad), "line")
 
 
@@ -150,16 +150,16 @@ def _by_key(
     """
     found: dict[Digest, FoundResponse] = {}
     bad: list[BadLine] = []
-    for each in lines:
-        first = found.setdefault(each.response.response_key, each)
-        if each.response.text != first.response.text:
+    for line in lines:
+        first = found.setdefault(line.response.response_key, line)
+        if line.response.text != first.response.text:
             of = first.response
             why = (
                 f"it contradicts {first.file}:{first.line} (entrant {of.entrant_id!r}, prompt"
                 f" {of.prompt_id!r}): the settings and the prompt are the same, but the response's"
                 " text differs"
             )
-            bad.append(BadLine(each.file, each.line, why))
+            bad.append(BadLine(line.file, line.line, why))
     return found, bad
 
 

@@ -54,7 +54,7 @@ class BallotBox:
 
     @cached_property
     def _digests(self) -> tuple[Digest, ...]:
-        return tuple(each.digest(self.name, self.annotator) for each in self.ballots)
+        return tuple(ballot.digest(self.name, self.annotator) for ballot in self.ballots)
 
     def vote_on(self, number: int) -> CastVote | None:
         """Return the vote on a ballot, counted from 0; None: there is none yet."""
@@ -110,12 +110,12 @@ class BallotBox:
         Raises:
             ConfigurationError: The set was drawn otherwise.
         """
-        for each in self.ledger.read(stream=battles_stream(self.name), after=self._position):
-            if isinstance(each.event, BattlesImported):
-                if each.event.drawn not in {None, self.sample}:
-                    raise ConfigurationError([_drawn_otherwise(self.name, each.event.drawn)])
-                self.votes |= votes_cast([each.event])
-            self._position, self._version = each.position, each.version
+        for recorded in self.ledger.read(stream=battles_stream(self.name), after=self._position):
+            if isinstance(recorded.event, BattlesImported):
+                if recorded.event.drawn not in {None, self.sample}:
+                    raise ConfigurationError([_drawn_otherwise(self.name, recorded.event.drawn)])
+                self.votes |= votes_cast([recorded.event])
+            self._position, self._version = recorded.position, recorded.version
 
     def _event(self, number: int, choice: Choice, version: int) -> BattlesImported:
         ballot = self.ballots[number]
@@ -183,11 +183,11 @@ def _sample_of(ledger: Ledger, name: str) -> VoteSample | None:
     Raises:
         ConfigurationError: Its first battles were not voted on here.
     """
-    for each in ledger.read(stream=battles_stream(name)):
-        if isinstance(each.event, BattlesImported):
-            if each.event.drawn is None:
+    for recorded in ledger.read(stream=battles_stream(name)):
+        if isinstance(recorded.event, BattlesImported):
+            if recorded.event.drawn is None:
                 raise ConfigurationError([_drawn_otherwise(name, None)])
-            return each.event.drawn
+            return recorded.event.drawn
     return None
 
 

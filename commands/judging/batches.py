@@ -161,15 +161,15 @@ class JudgeSide:
         """Return what has no result, after its last attempt."""
         state = self._recorder.state
         found = (_lost_of(state, query) for query in _queries_of(self._recorder, batch))
-        return tuple(each for each in found if each is not None)
+        return tuple(query for query in found if query is not None)
 
     def record(self, batch: Batch, answers: Sequence[BatchAnswer]) -> None:
         """Record what the judge said, and what it cost."""
         receipts, queries = self._receipts(batch.planned.judge)
         receipts.record(
-            (each, queries.get(each.query_key), batch.worst_usd_each)
-            for each in answers
-            if isinstance(each, Reply | NoReply)
+            (answer, queries.get(answer.query_key), batch.worst_usd_each)
+            for answer in answers
+            if isinstance(answer, Reply | NoReply)
         )
 
     def _receipts(self, reference: Reference) -> tuple[Receipts, Mapping[Digest, JudgeQuery]]:
@@ -191,7 +191,7 @@ def _queries_of(recorder: Recorder, batch: Batch) -> tuple[Unanswered, ...]:
     position = batch.recorded.position - 1
     before = recorder.as_of(position)
     open_before = everything_asked(recorder, before, judge, position).open_in(before)
-    asked = {each.asked.query_key: each for each in open_before}
+    asked = {query.asked.query_key: query for query in open_before}
     queries = tuple(asked[key] for key in batch.planned.queries if key in asked)
     if (n_unknown := len(batch.planned.queries) - len(queries)) > 0:
         raise TourneyError(
@@ -208,10 +208,12 @@ def everything_asked(
     known, items = recorder.evaluations(position)
     scorers = Scorers(state.judges, state.rubrics)
     questions = score_questions(known, items, known.every.values(), scorers)
-    answers = tuple(each for each in questions if each.judge == judge)
+    answers = tuple(question for question in questions if question.judge == judge)
     prompts = [prompt.prompt_id for prompt in state.bank]
     sent = {key for batch in recorder.state.own_batches for key in batch.planned.queries}
-    repeats = [each for each in repeats_of(state, prompts, judge) if each.asked.query_key in sent]
+    repeats = [
+        query for query in repeats_of(state, prompts, judge) if query.asked.query_key in sent
+    ]
     return JudgeTask(judge, prompts, ANY_QUESTION, answers=answers, repeats=repeats)
 
 

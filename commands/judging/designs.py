@@ -91,7 +91,11 @@ def forecast_designs(
             pricing,
             rules,
             rubric,
-            [each for each in settled[rubric.dimension] if each.share is not None],
+            [
+                settlement
+                for settlement in settled[rubric.dimension]
+                if settlement.share is not None
+            ],
             design_of(state),
         )
         if asked.pilot is None:
@@ -164,7 +168,7 @@ class _Asked:
         is_met = {*self.ids} <= {*self.battles.entrants}
         if self.n_judged < FEWEST_PROMPTS or not is_met:
             return None
-        apart = np.array([_apart(each) for each in self.judged])
+        apart = np.array([_apart(settlement) for settlement in self.judged])
         return pilot_of(self.battles, self.ratings, apart)
 
     @property
@@ -230,10 +234,11 @@ class _Asked:
         """What need not be asked: it has a verdict, or its pair tied unasked."""
         verdicts = self.state.verdicts
         return {
-            (each.prompt_id, each.entrant_a, each.entrant_b, order)
-            for each in self.judged
+            (settlement.prompt_id, settlement.entrant_a, settlement.entrant_b, order)
+            for settlement in self.judged
             for order in BOTH
-            if len(each.said) != 1 or (each.match and each.match.key_in(order) in verdicts)
+            if len(settlement.said) != 1
+            or (settlement.match and settlement.match.key_in(order) in verdicts)
         }
 
     @cached_property
@@ -259,7 +264,7 @@ class _Asked:
         return [match.forward for match in found] or [
             query.asked
             for query in awaited_queries(self.state, self.bank, self.judge, self.rules)
-            if self.rubric.dimension in {each.subject for each in query.every}
+            if self.rubric.dimension in {open_query.subject for open_query in query.every}
         ]
 
 
@@ -344,7 +349,7 @@ class _Gap(NamedTuple):
 
 def _gap(ratings: BradleyTerryRatings, names: tuple[str, str]) -> _Gap:
     """Return the difference of two as the table of pairs tests it, with all others at once."""
-    row = next(each for each in pairs(ratings) if {each.entrant_a, each.entrant_b} == {*names})
+    row = next(pair for pair in pairs(ratings) if {pair.entrant_a, pair.entrant_b} == {*names})
     one, other = map(ratings.entrants.index, names)
     reach = row.difference - (row.low or 0.0)
     return _Gap(row.difference, reach, float(differences(ratings).error[one, other]))

@@ -75,15 +75,15 @@ class JudgeTask:
     def queries_in(self, state: Tournament) -> Iterator[JudgeQuery]:
         """Yield all its queries, open or not."""
         yield from queries_to(state, self.prompts, self.judge)
-        yield from (each.asked for each in self.answers)
-        yield from (each.asked for each in self.repeats)
+        yield from (answer.asked for answer in self.answers)
+        yield from (repeat.asked for repeat in self.repeats)
 
     def keys_in(self, state: Tournament) -> Iterator[Digest]:
         """Yield the keys of all its queries, open or not, and of requests that have several."""
         yield from (query.query_key for query in self.queries_in(state))
         if self.judge.is_together:
             yield from keys_of(state, self.prompts, self.judge)
-            yield from (each.key for repeat in self.repeats for each in repeat.every)
+            yield from (query.key for repeat in self.repeats for query in repeat.every)
 
 
 class JudgingSummary(NamedTuple):
@@ -301,9 +301,11 @@ class _DirectJudging(Judging):
 
     def _record_intent(self, chunk: Sequence[remaining.Unanswered]) -> None:
         judge, pricing = self._task.judge.judge_id, self._task.pricing
-        submissions = [SubmitQuery(judge, each, pricing.worst_usd([each.asked])) for each in chunk]
+        submissions = [
+            SubmitQuery(judge, query, pricing.worst_usd([query.asked])) for query in chunk
+        ]
         self._recorder.record(*submissions)
-        self._sent |= {each.query.asked.query_key: each for each in submissions}
+        self._sent |= {submission.query.asked.query_key: submission for submission in submissions}
 
     def _record(self, answers: Sequence[Answer]) -> None:
         """Record answers, and let queries wait that are to be asked again.
@@ -318,11 +320,13 @@ class _DirectJudging(Judging):
             for answer, sent in submitted
         )
         state = self._recorder.state
-        replied = [each.query_key for each in answers if isinstance(each, Reply)]
+        replied = [answer.query_key for answer in answers if isinstance(answer, Reply)]
         again = self.still_open(self._sent[key].query for key in replied)
         self._remaining.extendleft(reversed(again))
         busy = [
-            each.query_key for each in answers if isinstance(each, NoReply) and each.then == "wait"
+            answer.query_key
+            for answer in answers
+            if isinstance(answer, NoReply) and answer.then == "wait"
         ]
         failures = state.query_failures
         self._lost.update(
@@ -361,7 +365,7 @@ class Receipts:
             answers: Each with its query, if it is known, and with what it costs at worst.
         """
         answers = tuple(answers)
-        if refused := [each for answer, *_ in answers for each in answer.refused]:
+        if refused := [parameter for answer, *_ in answers for parameter in answer.refused]:
             learn_refused(self._recorder, refused, self._tell)
         self._recorder.record(*(self.receipt(*answer) for answer in answers))
 

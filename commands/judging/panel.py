@@ -40,7 +40,7 @@ def panel_of(
     jury = (_juror(juror, folder, fetch) for juror in settings.jury)
     panel = (*dict.fromkeys(main), *jury)
     if settings.judging.together:
-        panel = tuple(replace(each, parameters=(*each.parameters, TOGETHER)) for each in panel)
+        panel = tuple(replace(judge, parameters=(*judge.parameters, TOGETHER)) for judge in panel)
     if faults := [*_duplicates(panel)]:
         raise ConfigurationError(faults)
     return panel

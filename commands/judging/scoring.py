@@ -81,7 +81,7 @@ def scoring_tasks(
 ) -> tuple[JudgeTask, ...]:
     """Return a task for each judge that some plans name, with all their answers on record."""
     plans = tuple(plans)
-    named = dict.fromkeys(each.scored_by.judge for each in plans if each.scored_by)
+    named = dict.fromkeys(plan.scored_by.judge for plan in plans if plan.scored_by)
     questions = score_questions(known, items, plans, Scorers(state.judges, state.rubrics))
     judges = (state.judges[reference] for reference in named)
     return tuple(
@@ -112,7 +112,7 @@ def missing_scores(
     book, rules = price_book(settings, folder), asking_rules(settings.judge)
     missing = []
     for task in scoring_tasks(state, known, items, plans, rules):
-        queries, scored = task.open_in(state), [each.asked for each in task.answers]
+        queries, scored = task.open_in(state), [answer.asked for answer in task.answers]
         pricing = book.pricing(task.judge, state, scored=scored)
         cost = None
         if isinstance(pricing, TokenPricing):
@@ -135,10 +135,12 @@ def require_judges(recorder: Recorder, scoring: Scoring) -> None:
     """
     known, _ = recorder.evaluations()
     waits_for_answers = {
-        each.scored_by.judge for each in scoring.plans if each.scored_by and known.run(each).missing
+        evaluation.scored_by.judge
+        for evaluation in scoring.plans
+        if evaluation.scored_by and known.run(evaluation).missing
     }
     state = recorder.state
-    judges = {state.judges[each] for each in waits_for_answers}
+    judges = {state.judges[waits_for_answer] for waits_for_answer in waits_for_answers}
     plans = [
         scoring.priced(recorder, task)
         for task in scoring.tasks(recorder)
@@ -154,9 +156,9 @@ def require_judges(recorder: Recorder, scoring: Scoring) -> None:
 def _n_missing(known: Evaluations, plans: Iterable[EvaluationPlanned]) -> Counter[JudgeId]:
     """Count the samples without an answer, by the judge that will score it."""
     n_missing: Counter[JudgeId] = Counter()
-    for each in plans:
-        if each.scored_by:
-            n_missing[JudgeId(each.scored_by.judge.label)] += len(known.run(each).missing)
+    for plan in plans:
+        if plan.scored_by:
+            n_missing[JudgeId(plan.scored_by.judge.label)] += len(known.run(plan).missing)
     return n_missing
 
 
@@ -203,15 +205,15 @@ def _score(
 
 def _n_unscored(state: Tournament, task: JudgeTask) -> int:
     """Count the queries without a score that are not open: in flight, or failed."""
-    open_keys = {each.asked.query_key for each in task.open_in(state)}
+    open_keys = {query.asked.query_key for query in task.open_in(state)}
     return sum(not state.is_answered(key) for key in {*task.keys_in(state)} - open_keys)
 
 
 def _shared(recorder: Recorder, task: JudgeTask) -> Iterator[RecordFact]:
     """Yield which samples have an answer that was sent on behalf of others."""
     known, _ = recorder.evaluations()
-    for each in task.answers:
-        if recorder.state.was_asked(each.asked.query_key) and (more := unlinked(known, each)):
+    for answer in task.answers:
+        if recorder.state.was_asked(answer.asked.query_key) and (more := unlinked(known, answer)):
             yield RecordFact(
-                ScoreShared(query_key=each.asked.query_key, scoring=each.scoring, samples=more)
+                ScoreShared(query_key=answer.asked.query_key, scoring=answer.scoring, samples=more)
             )

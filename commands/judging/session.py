@@ -144,7 +144,7 @@ def plan_task(
             ["--no-wait needs a provider with batches; this judge answers at once: leave it out"]
         )
     book = pricing.price_book(settings, folder)
-    scored = [each.asked for each in task.answers]
+    scored = [answer.asked for answer in task.answers]
     batches = batch_options(recorder, settings.judge, book, options, console, scored)
     spending = options.spending
     cap_usd, spent_elsewhere_usd = budget.strictest_cap(
@@ -264,7 +264,7 @@ def _all_queries(state: Tournament, task: JudgeTask, *, longest: bool) -> Sequen
     later = awaited_queries(
         state, task.prompts, task.judge, task.rules, longest=longest, only=task.only
     )
-    return [each.asked for each in (*task.open_in(state), *later)]
+    return [query.asked for query in (*task.open_in(state), *later)]
 
 
 def needs_consent(plan: JudgingPlan, queries: Sequence[JudgeQuery]) -> bool:
@@ -422,9 +422,9 @@ def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
     task, reopened = plan.task, _reopened(recorder.state, plan)
     state = rehearse(recorder.state, *reopened)
     queries = task.open_in(state)[: task.limit]
-    pairs = [each for each in queries if isinstance(each, OpenQuery)]
-    for each in rewordings(state, pairs, task.judge):
-        console.tell(each.sentence)
+    pairs = [query for query in queries if isinstance(query, OpenQuery)]
+    for rewording in rewordings(state, pairs, task.judge):
+        console.tell(rewording.sentence)
     asked = [query.asked for query in queries]
     if asked and needs_consent(plan, asked):
         require_keys(keys_needed(plan.settings, [task.judge]))
@@ -442,5 +442,7 @@ def _reopened(state: Tournament, plan: JudgingPlan) -> tuple[ReopenQuery, ...]:
     asked = dict.fromkeys(plan.task.keys_in(state))
     failures = map(state.query_failures.get, asked)
     return tuple(
-        ReopenQuery(each) for each in failures if each and each.reason in plan.options.retry
+        ReopenQuery(failure)
+        for failure in failures
+        if failure and failure.reason in plan.options.retry
     )

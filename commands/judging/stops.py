@@ -45,7 +45,7 @@ def forecast_stops(
         return
     for rubric in state.dimensions:
         known, unknown = (
-            [each for each in those if rubric.dimension in {one.subject for one in each.every}]
+            [query for query in those if rubric.dimension in {one.subject for one in query.every}]
             for those in (queries, awaited)
         )
         try:
@@ -81,7 +81,9 @@ def _n_asked(
     waves = enumerate(waves_to_come(state))
     wave_of = {prompt: number for number, prompts in waves for prompt in prompts}
     pairings = (query.match.pairing for query in queries)
-    counts = Counter((each.entrants, wave_of.get(each.prompt.prompt_id, 0)) for each in pairings)
+    counts = Counter(
+        (pairing.entrants, wave_of.get(pairing.prompt.prompt_id, 0)) for pairing in pairings
+    )
     asked = np.zeros(len(next(iter(n_waves.values()))))
     for (pair, wave), n in counts.items():
         asked += n * (n_waves[pair] > wave) if pair in n_waves else n

@@ -38,7 +38,7 @@ class ReadingBrake:
     def note(self, state: Tournament, keys: Iterable[Digest]) -> None:
         """Note what the latest replies to requests hold; one without a reply says nothing."""
         self._of_panel = _of_panel(state, self._judge)
-        for key in (query for each in keys for query in state.queries_in(each)):
+        for key in (query for digest in keys for query in state.queries_in(digest)):
             failure = None if state.is_answered(key) else state.query_failures.get(key)
             if not state.is_answered(key) and (
                 failure is None or failure.reason not in _SAYS_NOTHING
@@ -53,7 +53,7 @@ class ReadingBrake:
     def why_stop(self) -> NothingReadable | None:
         """Return why the judge should be asked nothing more; None if it should."""
         last = [*self._latest.values()][-_IN_A_ROW:]
-        useless = [each for each in self._latest.values() if each is not None]
+        useless = [query for query in self._latest.values() if query is not None]
         if len(last) == _IN_A_ROW and None not in last:
             return self._error(f"{_IN_A_ROW} replies in a row", useless[-_IN_A_ROW:])
         if len(self._latest) == _LATEST and 2 * len(useless) > _LATEST:
@@ -128,10 +128,10 @@ def _tell_example(
 ) -> Sequence[JudgeQueryFailed]:
     """Tell how many queries got no readable reply, and show one; return their failures."""
     failures = _failures(state, keys)
-    unreadable = [each for each in failures if each.reason in MAY_CHANGE]
+    unreadable = [failure for failure in failures if failure.reason in MAY_CHANGE]
     if unreadable:
         n_read = sum(map(state.is_answered, keys))
-        n_replied = n_read + sum(each.reason in PAID for each in failures)
+        n_replied = n_read + sum(failure.reason in PAID for failure in failures)
         example = max(unreadable, key=lambda each: (len(each.reply) > 0, each.query_key))
         tell(
             f"{len(unreadable)} of {counted(n_replied, 'answered query', 'answered queries')} to"
@@ -149,7 +149,7 @@ def _failures(state: Tournament, keys: Collection[Digest]) -> Sequence[JudgeQuer
 def _tell_unanswered(
     failures: Sequence[JudgeQueryFailed], judge: JudgeSettings, tell: Tell
 ) -> None:
-    errored = [each for each in failures if each.reason == "errored"]
+    errored = [failure for failure in failures if failure.reason == "errored"]
     if errored:
         tell(
             f"{counted(len(errored), 'query', 'queries')} to {judge.judge_id!r} got no answer;"
@@ -189,7 +189,7 @@ def _by_parser(named: str, unreadable: Sequence[JudgeQueryFailed]) -> str | None
 def _best_parser(unreadable: Sequence[JudgeQueryFailed]) -> tuple[str, int] | None:
     """Return the parser that reads most of some replies, and how many; None if none reads any."""
     n_read = {
-        name: sum(read(each.reply) is not None for each in unreadable)
+        name: sum(read(query.reply) is not None for query in unreadable)
         for name, read in PARSERS.items()
         if name == newest_parser(name.partition("@")[0])
         and name != LENIENT_PARSER  # it takes whatever it cannot read for a tie
@@ -200,4 +200,4 @@ def _best_parser(unreadable: Sequence[JudgeQueryFailed]) -> tuple[str, int] | No
 
 def _reasons(unreadable: Sequence[JudgeQueryFailed]) -> str:
     """Return why they failed, as --retry takes it."""
-    return ",".join(sorted({each.reason for each in unreadable}))
+    return ",".join(sorted({query.reason for query in unreadable}))

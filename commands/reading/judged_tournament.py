@@ -114,7 +114,7 @@ class JudgedTournament:
         if not self.where:
             return [*events]
         kept = (
-            (event, [each for each in event.battles() if each.question_id in self.prompts])
+            (event, [battle for battle in event.battles() if battle.question_id in self.prompts])
             for event in events
         )
         return [event.holding(battles) for event, battles in kept if battles]
@@ -258,7 +258,7 @@ def battle_named(state: Tournament, name: str, entrants: Sequence[str] = ()) -> 
         raise ConfigurationError(
             [f"name the two entrants after {name!r}; known: {', '.join(roster)}"]
         )
-    found = [each for each in pairings(state, {prompt}) if each.entrants == named]
+    found = [pairing for pairing in pairings(state, {prompt}) if pairing.entrants == named]
     if not found:
         raise ConfigurationError(
             [f"prompt {prompt!r} has no gold answer, and every dimension asked for needs one"]
@@ -270,7 +270,7 @@ _IN_A_BATTLE: Final = 2  # entrants
 
 
 def _pairing_of_id(state: Tournament, name: str, prompts: Sequence[PromptId]) -> Pairing:
-    found = [each for each in pairings(state, prompts) if each.battle_id.startswith(name)]
+    found = [pairing for pairing in pairings(state, prompts) if pairing.battle_id.startswith(name)]
     if not found:
         raise unknown("prompt or battle", name, prompts)
     if len(found) > 1:

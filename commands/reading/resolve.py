@@ -123,9 +123,9 @@ def on_dimension(
     """
     if dimension is None or state.opening is None:
         return state
-    rubrics = tuple(each for each in state.opening.rubrics if each.label == dimension)
+    rubrics = tuple(rubric for rubric in state.opening.rubrics if rubric.label == dimension)
     if not rubrics:
-        known = ", ".join(each.label for each in state.opening.rubrics)
+        known = ", ".join(rubric.label for rubric in state.opening.rubrics)
         raise ConfigurationError(
             [f"{spelling('dimension')} {dimension!r} is not a dimension; known: {known}"]
         )

@@ -150,7 +150,10 @@ def spared_by_looks(state: Tournament, spent: Mapping[SpendKey, Bill]) -> Spared
     n_comparisons = n_spared(state)
     if not n_comparisons:
         return NOTHING_SPARED
-    judge, dimensions = looked_at(state).judge_id, {each.dimension for each in state.dimensions}
+    judge, dimensions = (
+        looked_at(state).judge_id,
+        {dimension.dimension for dimension in state.dimensions},
+    )
     bills = (
         bill for key, bill in spent.items() if key.judge == judge and key.dimension in dimensions
     )

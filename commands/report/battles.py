@@ -79,10 +79,10 @@ class ChosenBattles(NamedTuple):
 def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
     """Return the battles to show: all, none, or some of every outcome of every pair."""
     judged = [
-        each
+        settlement
         for group in subject.results.settlements.values()
-        for each in group
-        if each.match is not None and each.outcome is not None
+        for settlement in group
+        if settlement.match is not None and settlement.outcome is not None
     ]
     state = subject.results.tournament
     contradicted = disputed(state, judged, subject.results.judge)
@@ -90,9 +90,15 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
     most = _MOST if which == "sample" else None
     chosen = judged if which == "all" else _sample(judged, keys) if which == "sample" else []
     shown = (
-        shown_battle(state, each, each.match, is_disputed=each.pairing.names in keys, most=most)
-        for each in chosen
-        if each.match
+        shown_battle(
+            state,
+            settlement,
+            settlement.match,
+            is_disputed=settlement.pairing.names in keys,
+            most=most,
+        )
+        for settlement in chosen
+        if settlement.match
     )
     return ChosenBattles(tuple(shown), len(judged), contradicted)
 
@@ -127,9 +133,9 @@ def _sample(judged: Sequence[Settlement], disputed: frozenset[PairNames]) -> lis
     digests, which is as good as drawn.
     """
     kinds: defaultdict[tuple[str, ...], list[Settlement]] = defaultdict(list)
-    for each in judged:
-        key = dimension, _, a, b = each.pairing.names
-        kinds[str(key not in disputed), dimension, a, b, each.status].append(each)
+    for settlement in judged:
+        key = dimension, _, a, b = settlement.pairing.names
+        kinds[str(key not in disputed), dimension, a, b, settlement.status].append(settlement)
     groups = [sorted(kinds[kind], key=_drawn) for kind in sorted(kinds)]
     in_turn = filter(None, chain.from_iterable(zip_longest(*groups)))
     return sorted(

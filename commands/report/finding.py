@@ -96,9 +96,9 @@ def _of_group(board: Leaderboard, members: Sequence[BradleyTerryRow]) -> LeadFin
         return LeadFinding(
             "open", leaders, f"{named} {has}, but it is unknown how sure that is ({why})."
         )
-    found = [each for each in pairs(board.ratings) if each.entrant_a == best.entrant]
-    surely_worse = {each.entrant_b for each in found if each.low is not None and each.low > 0}
-    gaps = {each.entrant_b: each for each in found}
+    found = [pair for pair in pairs(board.ratings) if pair.entrant_a == best.entrant]
+    surely_worse = {pair.entrant_b for pair in found if pair.low is not None and pair.low > 0}
+    gaps = {pair.entrant_b: pair for pair in found}
     alike = tuple(each.entrant for each in others if each.entrant not in surely_worse)
     evidence = _evidence(board, gaps.get(alike[0] if alike else others[0].entrant))
     if not alike:
@@ -118,7 +118,7 @@ def _among(board: Leaderboard, members: Sequence[BradleyTerryRow]) -> str:
 
 def _highest(members: Sequence[BradleyTerryRow]) -> tuple[str, ...]:
     """Return all that are rated like the first."""
-    rated = [(each.entrant, each.rating) for each in members if each.rating is not None]
+    rated = [(member.entrant, member.rating) for member in members if member.rating is not None]
     return tuple(name for name, rating in rated if rated[0][1] - rating < _SEEN_AS_ZERO)
 
 
@@ -208,11 +208,12 @@ def caveats_on_empty(empty: Mapping[str, int]) -> Iterator[str]:
 
 def _on_fragility(board: Leaderboard, fragile: Iterable[FragilityRow]) -> Iterator[str]:
     best = board.rows[0].entrant if board.rows else None
-    for each in fragile:
-        n = None if each.decisive is None else len(each.decisive)
-        if n and each.ahead == best and n <= max(1, _FRAGILE * each.n_prompts):
+    for fragility in fragile:
+        n = None if fragility.decisive is None else len(fragility.decisive)
+        if n and fragility.ahead == best and n <= max(1, _FRAGILE * fragility.n_prompts):
             without = "one prompt" if n == 1 else f"{n} prompts"
-            yield f"Without {without} of {each.n_prompts}, {each.behind} is not behind {best}."
+            of = fragility.n_prompts
+            yield f"Without {without} of {of}, {fragility.behind} is not behind {best}."
 
 
 def _on_ties(account: Account, *, drops_ties: bool) -> Iterator[str]:

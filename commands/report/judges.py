@@ -148,7 +148,9 @@ def named_prompts(row: FragilityRow) -> str:
 
 def calibration_of(subject: Subject) -> list[Calibration]:
     """Return how honest each entrant's own probability of being right is, by gold answers."""
-    return [each for each in against_gold(subject.results.tournament) if each.cases]
+    return [
+        calibration for calibration in against_gold(subject.results.tournament) if calibration.cases
+    ]
 
 
 def diagram_of(calibration: Calibration) -> Drawing:

@@ -158,10 +158,10 @@ def _best_value(ratings: BradleyTerryRatings, costs: Mapping[str, float]) -> dic
     significantly better than it; not shown: neither.
     """
     found = pairs(ratings)
-    shown = {(each.entrant_a, each.entrant_b) for each in found if each.low and each.low > 0}
+    shown = {(pair.entrant_a, pair.entrant_b) for pair in found if pair.low and pair.low > 0}
 
     def verdict(name: str) -> str:
-        others = [each for each in costs if each != name and costs[each] <= costs[name]]
+        others = [cost for cost in costs if cost != name and costs[cost] <= costs[name]]
         if any((each, name) in shown for each in others):
             return "no"
         return "yes" if all((name, each) in shown for each in others) else "not shown"

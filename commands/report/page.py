@@ -122,7 +122,9 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "meanings": MEANINGS,
         "fragile": rows,
         "calibration": calibration_of(subject),
-        "metrics": [row for each in subject.evaluations for row in rows_of_metrics(each)],
+        "metrics": [
+            row for evaluation in subject.evaluations for row in rows_of_metrics(evaluation)
+        ],
         "answers": shown_answers(subject),
         "answer_fields": NOT_OF_ANSWERS,
         "spending": spending_of(results.tournament, subject.spend),
@@ -137,7 +139,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
 def n_prompts(results: Results) -> int:
     """Count the prompts of a run; several samples of one are one."""
     same_texts = results.tournament.same_texts
-    return len({same_texts.get(each, each) for each in results.publication.terms.prompts})
+    return len({same_texts.get(prompt, prompt) for prompt in results.publication.terms.prompts})
 
 
 def n_judged_prompts(results: Results) -> int:
@@ -145,10 +147,10 @@ def n_judged_prompts(results: Results) -> int:
     same_texts = results.tournament.same_texts
     return len(
         {
-            same_texts.get(each.prompt_id, each.prompt_id)
+            same_texts.get(settlement.prompt_id, settlement.prompt_id)
             for group in results.settlements.values()
-            for each in group
-            if each.outcome is not None or each.share is not None
+            for settlement in group
+            if settlement.outcome is not None or settlement.share is not None
         }
     )
 
@@ -218,9 +220,12 @@ def _provenance(subject: Subject) -> dict[str, object]:
     state, publication = subject.results.tournament, subject.results.publication
     opening, newest = state.opening, state.newest
     digests = [
-        *(("entrant", each.entrant_id, each.digest) for each in state.roster),
-        *(("judge", each.judge_id, each.digest) for each in state.panel),
-        *(("rubric", f"{each.dimension} {each.version}", each.digest) for each in state.dimensions),
+        *(("entrant", entrant.entrant_id, entrant.digest) for entrant in state.roster),
+        *(("judge", judge.judge_id, judge.digest) for judge in state.panel),
+        *(
+            ("rubric", f"{dimension.dimension} {dimension.version}", dimension.digest)
+            for dimension in state.dimensions
+        ),
     ]
     if opening is not None:
         told = subject.results.judge.told(opening.instructions)
@@ -243,7 +248,7 @@ def _provenance(subject: Subject) -> dict[str, object]:
 def templates(*packages: str) -> Environment:
     """Return what reads the templates of packages, then of the report; all texts are escaped."""
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(each) for each in (*packages, __package__)]),
+        loader=ChoiceLoader([PackageLoader(package) for package in (*packages, __package__)]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,

@@ -97,9 +97,9 @@ def _bar(place: BradleyTerryRow, scale: svg.RoundScale | None) -> svg.Drawing | 
 
 def _totals(rates: Iterable[WinRateRow]) -> Mapping[str, _Count]:
     won: defaultdict[str, _Count] = defaultdict(Counter)
-    for each in rates:
-        won[each.entrant_a].update(won=each.a_wins, lost=each.b_wins, tied=each.ties)
-        won[each.entrant_b].update(won=each.b_wins, lost=each.a_wins, tied=each.ties)
+    for rate in rates:
+        won[rate.entrant_a].update(won=rate.a_wins, lost=rate.b_wins, tied=rate.ties)
+        won[rate.entrant_b].update(won=rate.b_wins, lost=rate.a_wins, tied=rate.ties)
     return won
 
 

@@ -84,7 +84,7 @@ def findings(
     yield from (Finding("settings", "bad", fault) for fault in faults)
     if config is not None and settings is not None:
         folder = config.parent
-        rubrics = {Dimension(each.dimension): folder / each.path for each in settings.rubrics}
+        rubrics = {Dimension(rubric.dimension): folder / rubric.path for rubric in settings.rubrics}
         bank = partial(bank_named, settings.prompts.bank, folder, open_dataset)
         yield from judging_findings(bank, rubrics)
         yield from _faulty_instructions(settings, folder)
@@ -103,7 +103,7 @@ def _read(config: Path | None) -> tuple[Settings | None, PriceTable, Sequence[st
 
 
 def _faulty_instructions(settings: Settings, folder: Path) -> Iterator[Finding]:
-    jurors = {f"instructions of [[jury]] {each.id!r}": each for each in settings.jury}
+    jurors = {f"instructions of [[jury]] {judge.id!r}": judge for judge in settings.jury}
     for key, section in {"[judge] instructions": settings.judge, **jurors}.items():
         if section.instructions is None:
             continue
@@ -125,11 +125,13 @@ def judging_findings(
         return
     lacking = [
         WithoutGold(
-            rubric.dimension, sum(not is_eligible(rubric, each) for each in prompts), len(prompts)
+            rubric.dimension,
+            sum(not is_eligible(rubric, prompt) for prompt in prompts),
+            len(prompts),
         )
         for rubric in read
     ]
-    is_vain = all(each.n_prompts == each.n_asked for each in lacking)
+    is_vain = all(without_gold.n_prompts == without_gold.n_asked for without_gold in lacking)
     for note in gold_notes(lacking):
         yield Finding("judging", "bad" if is_vain else "beware", note)
 

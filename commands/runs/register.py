@@ -85,19 +85,25 @@ def opening_of(
         [settings.prompts.bank],
         faults,
     )
-    rubrics = _read_each(lambda each: _rubric(each, settings, folder), settings.rubrics, faults)
-    scored = [each for each in settings.evaluations if each.rubric is not None]
-    scoring = _read_each(lambda each: _scoring_rubric(each, settings, folder), scored, faults)
+    rubrics = _read_each(lambda rubric: _rubric(rubric, settings, folder), settings.rubrics, faults)
+    scored = [evaluation for evaluation in settings.evaluations if evaluation.rubric is not None]
+    scoring = _read_each(
+        lambda evaluation: _scoring_rubric(evaluation, settings, folder), scored, faults
+    )
     named, prices = settings.judge.instructions, settings.judge.prices
     instructions = _read_each(read_instructions, [named and folder / named], faults)
     bank = banks[0] if banks else ()
     entrants = _read_each(
         lambda each: _entrant(each, settings, folder, fetch, bank, open_parquet),
-        [each for each in settings.entrants if bank or not isinstance(each, RecordedSection)],
+        [
+            entrant
+            for entrant in settings.entrants
+            if bank or not isinstance(entrant, RecordedSection)
+        ],
         faults,
     )
     panels = _read_each(lambda each: panel_of(each, folder, fetch), [settings], faults)
-    _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
+    _read_each(lambda path: _check_prices(folder / path), filter(None, [prices]), faults)
     if faults:
         raise ConfigurationError(faults)
     registrations = _registrations(banks[0], (*rubrics, *scoring), entrants, panels[0])
@@ -110,7 +116,7 @@ def opening_of(
         entrants=_references(registrations, EntrantRegistered),
         prompts=_references(registrations, PromptRegistered),
         rubrics=tuple(
-            Reference(label=each.dimension, digest=each.content_digest) for each in rubrics
+            Reference(label=rubric.dimension, digest=rubric.content_digest) for rubric in rubrics
         ),
         judges=_references(registrations, JudgeRegistered),
         instructions=instructions[0],
@@ -153,7 +159,9 @@ def _check_prices(path: Path) -> None:
 
 def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
     rubric = read_rubric(folder / section.path, Dimension(section.dimension))
-    judges = {"[judge]": settings.judge} | {f"[[jury]] {each.id!r}": each for each in settings.jury}
+    judges = {"[judge]": settings.judge} | {
+        f"[[jury]] {judge.id!r}": judge for judge in settings.jury
+    }
     faults = [
         f"[[rubrics]] {rubric.dimension!r} does not use gold answers, but provider 'reference' of"
         f" {name} needs them; set needs_gold = true in the rubric, or set another `provider` in"
@@ -169,7 +177,7 @@ def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
 def _scoring_rubric(section: EvaluationSection, settings: Settings, folder: Path) -> Rubric:
     assert section.rubric is not None  # noqa: S101  # only such sections are read
     rubric = read_scoring_rubric(folder / section.rubric, section.id)
-    named = next((each for each in settings.jury if each.id == section.judge), settings.judge)
+    named = next((judge for judge in settings.jury if judge.id == section.judge), settings.judge)
     if named.provider == "reference" and not rubric.needs_gold:
         fault = (
             f"evaluation {section.id!r}: {section.rubric} does not use expected answers, which the"
@@ -204,8 +212,11 @@ def _registrations(
     return (
         *(PromptRegistered(prompt=prompt, digest=prompt.content_digest) for prompt in prompts),
         *(RubricRegistered(rubric=rubric, digest=rubric.content_digest) for rubric in rubrics),
-        *(EntrantRegistered(entrant=each, digest=each.content_digest) for each in entrants),
-        *(JudgeRegistered(judge=each, digest=each.content_digest) for each in panel),
+        *(
+            EntrantRegistered(entrant=entrant, digest=entrant.content_digest)
+            for entrant in entrants
+        ),
+        *(JudgeRegistered(judge=judge, digest=judge.content_digest) for judge in panel),
     )
 
 

@@ -108,11 +108,11 @@ def _again(recorder: Recorder, published: RatingsPublished, runs: Path) -> Publi
 
 def _refill(folder: Path, make_whole: Callable[[], Mapping[str, bytes]]) -> None:
     """Write the files again that are empty: a power loss can leave a name without content."""
-    emptied = [each for each in folder.rglob("*") if each.is_file() and not each.stat().st_size]
+    emptied = [path for path in folder.rglob("*") if path.is_file() and not path.stat().st_size]
     whole = make_whole() if emptied else {}
-    for each in emptied:
-        if (name := each.relative_to(folder).as_posix()) in whole:
-            write_whole(each, [whole[name]])
+    for path in emptied:
+        if (name := path.relative_to(folder).as_posix()) in whole:
+            write_whole(path, [whole[name]])
 
 
 def _published(state: Tournament, terms: PublicationTerms) -> RatingsPublished | None:
@@ -205,7 +205,9 @@ def run_tournament(
         waits=options.waits,
     )
     # the answers that files have are free, and tell what judging them will cost
-    recorded = [each.entrant_id for each in recorder.state.roster if each.loader == "recorded"]
+    recorded = [
+        entrant.entrant_id for entrant in recorder.state.roster if entrant.loader == "recorded"
+    ]
     wave = prompts_so_far(recorder.state, prompts)
     generated = generate(WantedResponses(wave, entrants=recorded), spending=options.spending)
     if missing := missing_responses(recorder.state, prompts):
@@ -243,7 +245,7 @@ def require_ready(
 ) -> None:
     """Require what judging needs, and that the servers of judge and entrants answer."""
     judge = plan.judge
-    served = [*entrant_servers(each for each in settings.entrants if each.id in entrants)]
+    served = [*entrant_servers(entrant for entrant in settings.entrants if entrant.id in entrants)]
     of_entrants = {server.asked: server.keys for server in served}
     require_keys(keys_needed(settings, [judge]) | of_entrants)
     session.require_cap_can_be_kept(plan)

@@ -20,7 +20,9 @@ _ADDRESS: Final = re.compile(
     r"hf://datasets/(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[^?\s]+))?(?:\?(?P<query>\S*))?",
     re.ASCII,
 )
-_COLUMNS: Final = frozenset({each.name for each in fields(Prompt)} - {"tags"} | {*FORMS})
+_COLUMNS: Final = frozenset(
+    {field_info.name for field_info in fields(Prompt)} - {"tags"} | {*FORMS}
+)
 _EXAMPLE: Final = "hf://datasets/org/name?split=test"
 
 

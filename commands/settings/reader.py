@@ -79,7 +79,10 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         errors = _causes(error.errors())
         raise ConfigurationError([_rejected(source, detail) for detail in errors]) from error
     twice = (f"{source.place(location)}: {why}" for location, why in _duplicates(settings))
-    faults = [*twice, *(source.fault(*each) for each in _contradictions(settings))]
+    faults = [
+        *twice,
+        *(source.fault(*contradiction) for contradiction in _contradictions(settings)),
+    ]
     if faults:
         raise ConfigurationError(faults)
     return settings

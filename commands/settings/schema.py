@@ -320,9 +320,11 @@ class Settings(Section):
     def batched(self) -> frozenset[EntrantId]:
         """The entrants that respond in batches."""
         return frozenset(
-            EntrantId(each.id)
-            for each in self.entrants
-            if self.generation.batch and isinstance(each, EndpointSection) and each.is_anthropic
+            EntrantId(entrant.id)
+            for entrant in self.entrants
+            if self.generation.batch
+            and isinstance(entrant, EndpointSection)
+            and entrant.is_anthropic
         )
 
 

@@ -35,14 +35,14 @@ from projections.tournament.state import Tournament
 
 def learn_refused(recorder: Recorder, refused: Sequence[ParameterRefused], tell: Tell) -> None:
     """Record what servers were found not to take, and tell what is sent in its place."""
-    known = {each.natural_key for each in recorder.state.refused_parameters}
-    news = {each.natural_key: each for each in refused if each.natural_key not in known}
+    known = {refusal.natural_key for refusal in recorder.state.refused_parameters}
+    news = {refusal.natural_key: refusal for refusal in refused if refusal.natural_key not in known}
     recorder.record(*map(RecordFact, news.values()))
-    for each in news.values():
-        otherwise = f"{each.instead} is sent instead" if each.instead else "it is left out"
+    for refusal in news.values():
+        otherwise = f"{refusal.instead} is sent instead" if refusal.instead else "it is left out"
         tell(
-            f"{each.model} at {each.base_url} does not take {each.parameter}: {otherwise}, in all"
-            " later requests, too"
+            f"{refusal.model} at {refusal.base_url} does not take {refusal.parameter}: {otherwise},"
+            " in all later requests, too"
         )
 
 

@@ -95,11 +95,11 @@ def plan_cost(
 
 def _n_unpriced(state: Tournament) -> int:
     """Count its replies of judges behind a server that came while their model had no price."""
-    served = {each.judge_id for each in state.judges.values() if not is_free(each)}
+    served = {judge.judge_id for judge in state.judges.values() if not is_free(judge)}
     return sum(
-        each.judge in served and each.usage is not None and each.price is None
-        for each in state.replies
-        if each.query_key in state.attempts  # others on the ledger have budgets of their own
+        reply.judge in served and reply.usage is not None and reply.price is None
+        for reply in state.replies
+        if reply.query_key in state.attempts  # others on the ledger have budgets of their own
     )
 
 
@@ -131,7 +131,7 @@ def _by_dimension(queries: Sequence[Unanswered]) -> dict[Dimension, list[Unanswe
 
 def _tokens(pricing: TokenPricing, group: Sequence[Unanswered]) -> Tokens:
     """Return a dimension's share of the tokens of requests."""
-    expected = [(pricing.tokens.expected(each.asked), len(each.every)) for each in group]
+    expected = [(pricing.tokens.expected(query.asked), len(query.every)) for query in group]
     return Tokens(
         round(fsum(each.n_input / n for each, n in expected)),
         round(fsum(each.n_output / n for each, n in expected)),

@@ -105,7 +105,7 @@ class PriceTable:
     @property
     def rows(self) -> Iterator[PricedModel]:
         """The rows of all sheets, in the order of look-up."""
-        return (PricedModel(each, row) for each in self.sheets for row in each.sheet.models)
+        return (PricedModel(sheet, row) for sheet in self.sheets for row in sheet.sheet.models)
 
     def of(self, model: str) -> PricedModel | None:
         """Return a model's prices; None: there are none."""

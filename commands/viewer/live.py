@@ -62,9 +62,9 @@ def _advance(state: LiveReading, events: Iterable[Recorded]) -> LiveReading:
     stream, coming = state.tournament.stream, iter(events)
     while page := [*islice(coming, _PAGE)]:
         answered = [
-            each.event.query_key
-            for each in reversed(page)
-            if each.stream == stream and isinstance(each.event, VerdictReceived)
+            recorded.event.query_key
+            for recorded in reversed(page)
+            if recorded.stream == stream and isinstance(recorded.event, VerdictReceived)
         ]
         state = LiveReading(
             fold(tournament_of(stream), page, state.tournament),

@@ -208,7 +208,7 @@ def prompts_page(
             "chosen": chosen,
             "marks": MARKS,
             "pager": pager,
-            "prompts": [(each, _beginning(each)) for each in found[pager.first : pager.last]],
+            "prompts": [(prompt, _beginning(prompt)) for prompt in found[pager.first : pager.last]],
             "counts": view.index.counts,
             "kinds": KINDS,
             **_common(view, fault),

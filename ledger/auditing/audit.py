@@ -84,7 +84,7 @@ def audit(ledger: Ledger) -> tuple[Fault, ...]:
     """
     require_columns(ledger)
     auditor = ChainAuditor(ledger, ledger.head)
-    unreadable = [each for page in auditor.pages() for each in page if isinstance(each, Fault)]
+    unreadable = [fault for page in auditor.pages() for fault in page if isinstance(fault, Fault)]
     faults = [*audit_file(ledger), *auditor.result().faults, *unreadable]
     return tuple(sorted(faults, key=_place))
 
@@ -140,8 +140,8 @@ class ChainAuditor:
     def result(self) -> ChainAudit:
         """Return what was found, once all pages were read."""
         matched = [*self._matched_redactions()]
-        faults = [*self._faults, *(each for each in matched if isinstance(each, Fault))]
-        redactions = [each for each in matched if isinstance(each, Redaction)]
+        faults = [*self._faults, *(fault for fault in matched if isinstance(fault, Fault))]
+        redactions = [redaction for redaction in matched if isinstance(redaction, Redaction)]
         return ChainAudit(tuple(sorted(faults, key=_place)), tuple(sorted(redactions, key=_place)))
 
     def _audit(self, row: Columns) -> None:
@@ -182,8 +182,8 @@ class ChainAuditor:
                 yield _matched(found, event, at)
             elif at <= self._until:
                 yield Fault(at, f"no event {event.event_id} before it is redacted")
-        for each in untold.values():
-            yield Fault(each.position, "its texts were removed, and no event says so")
+        for tombstone in untold.values():
+            yield Fault(tombstone.position, "its texts were removed, and no event says so")
 
 
 def _tombstone_of(position: int, entry: LeafContent) -> _Tombstone:
@@ -207,15 +207,15 @@ def read_some(ledger: Ledger, types: Collection[str], *, after: int = 0) -> Iter
     try:
         for page in ledger.pages(_OF_TYPES, after, ledger.head.position, chosen):
             found = map(_recorded_or_fault, page)
-            yield from (each for each in found if isinstance(each, Recorded))
+            yield from (recorded for recorded in found if isinstance(recorded, Recorded))
     except CannotRead:
         return
 
 
 def _redactions_in(found: Iterable[Recorded | Fault]) -> Iterator[tuple[int, EventRedacted]]:
-    for each in found:
-        if isinstance(each, Recorded) and isinstance(each.event, EventRedacted):
-            yield each.position, each.event
+    for query in found:
+        if isinstance(query, Recorded) and isinstance(query.event, EventRedacted):
+            yield query.position, query.event
 
 
 def _recorded_or_fault(row: Columns) -> Recorded | Fault:

@@ -219,7 +219,7 @@ class ScoreShared(EvaluationFact, frozen=True):
     @property
     def natural_key(self) -> tuple[str, ...]:
         """The same samples share the score of a query once."""
-        samples = digest_of([each.fields for each in self.samples])
+        samples = digest_of([sample.fields for sample in self.samples])
         return (self.query_key, self.scoring, samples)
 
 

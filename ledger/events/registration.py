@@ -203,7 +203,7 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
         Whether dimensions are asked together stands in the text itself.
         """
         own = [self.instructions.guidance] if self.instructions else []
-        parameters = [each for each in self.parameters if each != TOGETHER]
+        parameters = [parameter for parameter in self.parameters if parameter != TOGETHER]
         return digest_of([self.company, self.model, parameters, *own])
 
     @cached_property

@@ -76,4 +76,6 @@ class RequestsSettled(Fact, frozen=True):
     @property
     def natural_key(self) -> tuple[str, ...]:
         """Each of these requests ends once."""
-        return (digest_of([self.number, self.entrant, *(each.request for each in self.charges)]),)
+        return (
+            digest_of([self.number, self.entrant, *(charge.request for charge in self.charges)]),
+        )

@@ -28,7 +28,7 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
             file = draft / name
             file.parent.mkdir(parents=True, exist_ok=True)
             _write(file, [content])
-        for within in (draft, *(each for each in draft.rglob("*") if each.is_dir())):
+        for within in (draft, *(path for path in draft.rglob("*") if path.is_dir())):
             flush(within)
         draft.rename(folder)
         flush(folder.parent)

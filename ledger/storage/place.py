@@ -42,7 +42,7 @@ def foreign_kind(path: Path, mounts: Path = _MOUNTS) -> str | None:
     fields = (line.split() for line in mounts.read_text(errors="surrogateescape").splitlines())
     kinds = {Path(_unescaped(place)): kind for _, place, kind, *_ in fields}
     real = Path(os.path.realpath(path))
-    where = next((each for each in (real, *real.parents) if each in kinds), None)
+    where = next((parent for parent in (real, *real.parents) if parent in kinds), None)
     if where is None or kinds[where] in LOCAL_KINDS:
         return None
     is_own_root = where == where.parent and kinds[where] in _ROOTS
@@ -90,9 +90,9 @@ def _remove_unused(path: Path, *others: Path) -> None:
     The last process to close a ledger removes its log. The caller holds the lock.
     """
     if not wal_of(path).exists():
-        for each in (*others, beside(path, ""), beside(path, ".lock")):
+        for file in (*others, beside(path, ""), beside(path, ".lock")):
             with suppress(OSError):  # an empty ledger that stays does no harm
-                each.unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
 
 
 def _identity(file: Path) -> tuple[int, int, int]:

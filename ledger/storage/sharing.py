@@ -23,7 +23,7 @@ def may_leave_files(path: Path) -> bool:
     """Whether this user can make side files, and as the ledger's owner would make them."""
     is_owner = os.geteuid() in {_ROOT, path.stat().st_uid}
     places = (path, beside(path, "").parent)
-    return is_owner and all(os.access(each, os.W_OK, effective_ids=True) for each in places)
+    return is_owner and all(os.access(place, os.W_OK, effective_ids=True) for place in places)
 
 
 @contextmanager

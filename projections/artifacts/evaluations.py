@@ -51,12 +51,12 @@ def results_of(
         "project": project,
         "group": group,
         "results": {
-            each.run.plan.evaluation: value
-            for each in every
-            if (value := headline(each)) is not None
+            metrics.run.plan.evaluation: value
+            for metrics in every
+            if (value := headline(metrics)) is not None
         },
         "metrics": _metrics(every),
-        "evaluations": {each.run.plan.evaluation: _account(each) for each in every},
+        "evaluations": {metrics.run.plan.evaluation: _account(metrics) for metrics in every},
         "as_of": as_of.position,
         "head": as_of.chain,
     }
@@ -70,9 +70,9 @@ def results_file(results: Fields) -> bytes:
 def _metrics(every: Iterable[RunMetrics]) -> Fields:
     fields: Fields = {}
     whose: dict[str, str] = {}
-    for each in every:
-        evaluation = each.run.plan.evaluation
-        for metric in each.metrics:
+    for metrics in every:
+        evaluation = metrics.run.plan.evaluation
+        for metric in metrics.metrics:
             name = metric.id_on(evaluation)
             if name in whose:
                 raise MetricsCollide(name, (whose[name], evaluation))

@@ -56,7 +56,7 @@ def _matches(results: SettledPairs) -> Iterator[Fields]:
 def _in_match_order(results: SettledPairs) -> list[Settlement]:
     """Return every settlement: prompts in bank order, then dimensions, then pairs."""
     order = {prompt.prompt_id: n for n, prompt in enumerate(results.tournament.bank)}
-    settled = [each for group in results.settlements.values() for each in group]
+    settled = [settlement for group in results.settlements.values() for settlement in group]
     return sorted(settled, key=lambda each: order[each.pairing.prompt.prompt_id])
 
 

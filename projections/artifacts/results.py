@@ -73,7 +73,7 @@ def settlements_of(
     """Settle the pairings on some prompts as a run publishes them, by dimension."""
     settled = settle(tournament, prompts, judge, Rule(policy=terms.policy))
     if terms.rated_by == "outcomes":
-        settled = tuple(each._replace(said=()) for each in settled)
+        settled = tuple(settlement._replace(said=()) for settlement in settled)
     return by_dimension(tournament, settled)
 
 

@@ -56,7 +56,7 @@ def ballots_of(tournament: Tournament, sample: VoteSample) -> tuple[Ballot, ...]
     if sample.design == "disagreement":
         disputed = _disputed(tournament, sample)
         planned = [pairing for pairing in planned if pairing.battle_id in disputed]
-    draws = {digest_of([sample.seed, each.battle_id]): each for each in planned}
+    draws = {digest_of([sample.seed, pairing.battle_id]): pairing for pairing in planned}
     ballots = (_ballot(tournament, draws[draw], draw) for draw in sorted(draws))
     return tuple(ballot for ballot in ballots if ballot is not None)
 
@@ -66,9 +66,9 @@ def _disputed(tournament: Tournament, sample: VoteSample) -> frozenset[Digest]:
     prompts = frozenset(prompt.prompt_id for prompt in tournament.bank)
     said: defaultdict[Digest, set[str]] = defaultdict(set)
     for judge in tournament.panel:
-        for each in settle_verdicts(tournament, prompts, judge):
-            if each.outcome and each.dimension == sample.dimension:
-                said[each.battle_id].add(each.outcome)
+        for settlement in settle_verdicts(tournament, prompts, judge):
+            if settlement.outcome and settlement.dimension == sample.dimension:
+                said[settlement.battle_id].add(settlement.outcome)
     return frozenset(
         battle
         for battle, outcomes in said.items()
@@ -124,9 +124,9 @@ def current_votes(
         else:
             (vote,) = event.battles()
             found = [
-                each.rubric.dimension
-                for each in planned[_names(vote)]
-                if _digest(each, name, vote.judge_model) == event.file_digest
+                pairing.rubric.dimension
+                for pairing in planned[_names(vote)]
+                if _digest(pairing, name, vote.judge_model) == event.file_digest
             ]
             n_outdated += not found
         for dimension in found:
@@ -146,8 +146,8 @@ def _planned_by_names(
     tournament: Tournament, events: Iterable[BattlesImported]
 ) -> Mapping[_Names, Sequence[Pairing]]:
     """Return the pairings, on all dimensions, on whose prompts people voted."""
-    prompts = {vote.question_id for each in events if each.drawn for vote in each.battles()}
+    prompts = {vote.question_id for event in events if event.drawn for vote in event.battles()}
     planned: defaultdict[_Names, list[Pairing]] = defaultdict(list)
-    for each in pairings(tournament, {PromptId(prompt) for prompt in prompts if prompt}):
-        planned[each.prompt.prompt_id, frozenset(each.entrants)].append(each)
+    for pairing in pairings(tournament, {PromptId(prompt) for prompt in prompts if prompt}):
+        planned[pairing.prompt.prompt_id, frozenset(pairing.entrants)].append(pairing)
     return planned

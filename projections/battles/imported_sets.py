@@ -103,7 +103,7 @@ def imported_sets(events: Collection[Recorded]) -> dict[str, ImportedSet]:
     sets = {}
     for name in {*battles.names, *ratings}:
         chunks = battles.of([name]).events
-        winners = Counter(each for chunk in chunks for each in chunk.winners.cells(chunk.n_battles))
+        winners = Counter(cell for chunk in chunks for cell in chunk.winners.cells(chunk.n_battles))
         entrants = {entrant for chunk in chunks for entrant in chunk.entrants}
         n_ratings = len(ratings[name].ratings) if name in ratings else 0
         sets[name] = ImportedSet(winners, len(entrants), n_ratings)

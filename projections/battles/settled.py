@@ -43,7 +43,7 @@ def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> 
         tournament: The judge's replies.
         settlements: By the rule BY_SCORES.
     """
-    rated = [each for each in settlements if each.score is not None]
+    rated = [settlement for settlement in settlements if settlement.score is not None]
     margin = [
         _margin(tournament, settlement.match, settlement.order)
         for settlement in rated

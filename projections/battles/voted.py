@@ -131,8 +131,8 @@ def both_judged(
         same: By a prompt's id that of the first prompt of the same text, if known.
     """
     other = [*others]
-    pending = {each.prompt_id for each in other if each.status == "pending"}
-    done = (each for each in other if each.prompt_id not in pending)
+    pending = {settlement.prompt_id for settlement in other if settlement.status == "pending"}
+    done = (settlement for settlement in other if settlement.prompt_id not in pending)
     judged, votes = (
         battles_of(group, attrgetter("prompt_id")).by_verdicts("half")
         for group in (settlements, done)
@@ -223,11 +223,11 @@ def _compared(met: "_Meetings", *, by_prompt: bool) -> tuple[tuple[Doubt, ...], 
         else rng.choice(n_units, n_voted, replace=False)
         for _ in range(_N_DRAWS)
     ]
-    found = [met.statistics(each) for each in (np.flatnonzero(met.is_voted), *samples)]
+    found = [met.statistics(sample) for sample in (np.flatnonzero(met.is_voted), *samples)]
     early, *others = _adjusted_p(np.array(found)) <= _LEVEL
     others[0] |= early  # of the prompts, too
     doubts = tuple(doubt for doubt, is_so in zip(_DOUBTS, others, strict=True) if is_so)
-    return doubts, float(np.mean([len(np.unique(met.prompt[each])) for each in samples]))
+    return doubts, float(np.mean([len(np.unique(met.prompt[sample])) for sample in samples]))
 
 
 _DOUBTS: Final[tuple[Doubt, ...]] = ("prompts", "entrants", "outcomes")

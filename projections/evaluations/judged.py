@@ -29,10 +29,10 @@ def score_questions(
     questions: dict[tuple[Digest, Digest], ScoreQuestion] = {}
     samples: dict[tuple[Digest, Digest], dict[SampleName, None]] = {}
     for plan in plans:
-        for each in _of_plan(known, items, plan, scorers):
-            name = (each.asked.query_key, each.scoring)
-            questions.setdefault(name, each)
-            samples.setdefault(name, {}).update(dict.fromkeys(each.samples))
+        for question in _of_plan(known, items, plan, scorers):
+            name = (question.asked.query_key, question.scoring)
+            questions.setdefault(name, question)
+            samples.setdefault(name, {}).update(dict.fromkeys(question.samples))
     return tuple(each._replace(samples=tuple(samples[name])) for name, each in questions.items())
 
 
@@ -57,7 +57,7 @@ def _of_plan(
 def unlinked(known: Evaluations, question: ScoreQuestion) -> tuple[SampleName, ...]:
     """Return the samples of a question of which it is not on record that it is about them."""
     return tuple(
-        each
-        for each in question.samples
-        if known.asked.get(Judged(question.scoring, key_of(each))) != question.asked.query_key
+        sample
+        for sample in question.samples
+        if known.asked.get(Judged(question.scoring, key_of(sample))) != question.asked.query_key
     )

@@ -93,8 +93,10 @@ def metrics_of(run: EvaluationRun) -> RunMetrics:
     clusters = [sample.cluster for sample in samples]
     ratios = metric_ratios(run.plan, samples, _judged(run, samples))
     if run.plan.task:
-        ratios = tuple(each for each in ratios if each.name == "judged")
-    metrics = (_metric(each, estimate_ratio(each.terms, clusters, each.scale)) for each in ratios)
+        ratios = tuple(ratio for ratio in ratios if ratio.name == "judged")
+    metrics = (
+        _metric(ratio, estimate_ratio(ratio.terms, clusters, ratio.scale)) for ratio in ratios
+    )
     by_task = _of_task(run) if run.plan.task else ()
     return RunMetrics(run, _counts(run, samples), (*metrics, *by_task))
 
@@ -105,9 +107,9 @@ def _of_task(run: EvaluationRun) -> Iterator[Metric]:
         nothing = Estimate(None, 0, None, low=None, high=None)
         yield Metric(HEADLINES[run.plan.kind], "score", run.plan.higher_is_better, nothing)
         return
-    for each in run.results.metrics:
-        estimate = _estimate_of(each, run.results)
-        yield Metric(each.name, "score", each.higher_is_better, estimate)
+    for metric in run.results.metrics:
+        estimate = _estimate_of(metric, run.results)
+        yield Metric(metric.name, "score", metric.higher_is_better, estimate)
 
 
 def _estimate_of(metric: TaskMetric, results: TaskResults) -> Estimate:
@@ -135,11 +137,11 @@ def compare_runs(first: EvaluationRun, second: EvaluationRun) -> RunComparison:
     clusters = [of_first[key].cluster for key in shared]
     others, ones = [of_second[key] for key in shared], [of_first[key] for key in shared]
     of_others = metric_ratios(second.plan, others, _judged(second, others))
-    terms = {each.name: each.terms for each in of_others}
+    terms = {ratio.name: ratio.terms for ratio in of_others}
     metrics = (
-        _metric(each, estimate_difference(each.terms, terms[each.name], clusters, each.scale))
-        for each in metric_ratios(first.plan, ones, _judged(first, ones))
-        if each.name in terms
+        _metric(ratio, estimate_difference(ratio.terms, terms[ratio.name], clusters, ratio.scale))
+        for ratio in metric_ratios(first.plan, ones, _judged(first, ones))
+        if ratio.name in terms
     )
     return RunComparison(first, second, len(shared), len(planned) - len(shared), (*metrics,))
 
@@ -147,7 +149,9 @@ def compare_runs(first: EvaluationRun, second: EvaluationRun) -> RunComparison:
 def _compare_results(
     first: EvaluationRun, ours: TaskResults, second: EvaluationRun, theirs: TaskResults
 ) -> RunComparison:
-    of_second = {each.name: theirs.of_documents(each) for each in theirs.metrics}
+    of_second = {
+        task_metric.name: theirs.of_documents(task_metric) for task_metric in theirs.metrics
+    }
     metrics = []
     for metric in ours.metrics:
         one, other = ours.of_documents(metric), of_second.get(metric.name, {})
@@ -164,7 +168,7 @@ def _compare_results(
 def _judged(run: EvaluationRun, samples: Sequence[SampleObserved]) -> list[float | None]:
     """Return the judge's score of each sample, if there is one."""
     given = (run.judged.get(SampleKey(run.plan.run_key, s.item, s.sample)) for s in samples)
-    return [None if each is None else each.score for each in given]
+    return [None if score is None else score.score for score in given]
 
 
 def _metric(ratio: MetricRatio, estimate: Estimate) -> Metric:
@@ -174,18 +178,24 @@ def _metric(ratio: MetricRatio, estimate: Estimate) -> Metric:
 def _observed(run: EvaluationRun) -> dict[tuple[str, int], SampleObserved]:
     """Return the observed samples that fit the plan's kind, by item and number, in order."""
     return {
-        (each.item, each.sample): each
-        for each in run.observed
-        if mismatch_of(each.observation, run.plan.kind) is None
+        (sample.item, sample.sample): sample
+        for sample in run.observed
+        if mismatch_of(sample.observation, run.plan.kind) is None
     }
 
 
 def _counts(run: EvaluationRun, samples: Sequence[SampleObserved]) -> SampleCounts:
     observations = [sample.observation for sample in samples]
-    answers = [each for each in observations if isinstance(each, AnswerObserved)]
-    put = [each for each in observations if isinstance(each, AnswerObserved | ChoicesObserved)]
+    answers = [
+        observation for observation in observations if isinstance(observation, AnswerObserved)
+    ]
+    put = [
+        observation
+        for observation in observations
+        if isinstance(observation, AnswerObserved | ChoicesObserved)
+    ]
     n_truncated = sum(each.is_truncated for each in put)
-    n_cut = sum(each.finish_reason == "length" for each in answers)
+    n_cut = sum(answer.finish_reason == "length" for answer in answers)
     kind = run.plan.kind
     return SampleCounts(
         n_planned=len(run.fates),

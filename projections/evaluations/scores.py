@@ -85,7 +85,7 @@ def _own_ratios(
 
 
 def _shaped(samples: Sequence[SampleObserved], shape: type[Shape]) -> list[Shape]:
-    return [each.observation for each in samples if isinstance(each.observation, shape)]
+    return [sample.observation for sample in samples if isinstance(sample.observation, shape)]
 
 
 def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[MetricRatio]:
@@ -94,7 +94,7 @@ def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[MetricRatio]:
     The last is minus the unconditional one (pointwise mutual information), if it was observed. A
     lone text is right if each of its tokens is the likeliest: as the only choice it always wins.
     """
-    if observed and all(len(each.choices) == 1 for each in observed):
+    if observed and all(len(choices.choices) == 1 for choices in observed):
         yield from _of_lone_texts(observed)
         return
     weights: dict[str, Callable[[Choice], float]] = {
@@ -104,11 +104,11 @@ def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[MetricRatio]:
         "acc_bytes": lambda choice: choice.log_likelihood / choice.n_bytes,
     }
     for name, weight in weights.items():
-        shares = (credit([*map(weight, each.choices)], each.correct) for each in observed)
+        shares = (credit([*map(weight, choices.choices)], choices.correct) for choices in observed)
         yield MetricRatio(name, "share", mean_terms(shares))
-    if any(choice.unconditional is not None for each in observed for choice in each.choices):
+    if any(choice.unconditional is not None for choices in observed for choice in choices.choices):
         yield MetricRatio("acc_pmi", "share", mean_terms(map(_pmi_credit, observed)))
-    is_greedy = (each.choices[each.correct].is_greedy for each in observed)
+    is_greedy = (choices.choices[choices.correct].is_greedy for choices in observed)
     yield MetricRatio("exact_match", "share", mean_terms(is_greedy))
 
 
@@ -117,9 +117,11 @@ def _of_lone_texts(observed: Sequence[ChoicesObserved]) -> tuple[MetricRatio, ..
 
     As `acc` and `perplexity` of lm-evaluation-harness's loglikelihood tasks, such as LAMBADA.
     """
-    nats = mean_terms(-each.choices[0].log_likelihood for each in observed)
+    nats = mean_terms(-choices.choices[0].log_likelihood for choices in observed)
     return (
-        MetricRatio("acc", "share", mean_terms(each.choices[0].is_greedy for each in observed)),
+        MetricRatio(
+            "acc", "share", mean_terms(choices.choices[0].is_greedy for choices in observed)
+        ),
         MetricRatio("perplexity", "per text", nats, "exponential", False),
     )
 
@@ -138,11 +140,11 @@ def _of_documents(observed: Sequence[DocumentObserved]) -> tuple[MetricRatio, ..
 
     Bits per byte come first, as they do not depend on the tokenizer.
     """
-    nats = _floats(-each.log_likelihood for each in observed)
-    n_bytes = _floats(each.n_bytes for each in observed)
+    nats = _floats(-document.log_likelihood for document in observed)
+    n_bytes = _floats(document.n_bytes for document in observed)
     bits = RatioTerms(nats / _NATS_PER_BIT, n_bytes)
-    by_token = RatioTerms(nats, _floats(each.n_tokens for each in observed))
-    by_word = RatioTerms(nats, _floats(each.n_words for each in observed))
+    by_token = RatioTerms(nats, _floats(document.n_tokens for document in observed))
+    by_word = RatioTerms(nats, _floats(document.n_words for document in observed))
     return (
         MetricRatio("bits_per_byte", "bits per byte", bits, "plain", False),
         MetricRatio("perplexity", "per token", by_token, "exponential", False),
@@ -156,14 +158,14 @@ def _of_answers(
 ) -> Iterator[MetricRatio]:
     """Compare cleaned and expected answers by words, as verdicts/parsers.py does."""
     observed = _shaped(samples, AnswerObserved)
-    yield _own_score(plan, [each.score for each in observed])
-    matches = mean_terms(_compared(each, is_gold) for each in observed)
+    yield _own_score(plan, [answer.score for answer in observed])
+    matches = mean_terms(_compared(answer, is_gold) for answer in observed)
     yield MetricRatio("exact_match", "share", matches)
-    held = mean_terms(_compared(each, holds_gold) for each in observed)
+    held = mean_terms(_compared(answer, holds_gold) for answer in observed)
     yield MetricRatio("containment", "share", held)
-    if plan.higher_is_better and _are_binary([each.score for each in observed]):
+    if plan.higher_is_better and _are_binary([answer.score for answer in observed]):
         yield from _passing(samples, plan.n_samples)
-    cut = mean_terms(each.finish_reason == "length" for each in observed)
+    cut = mean_terms(answer.finish_reason == "length" for answer in observed)
     yield MetricRatio("length_limited", "share", cut, "share", False)
 
 
@@ -176,14 +178,16 @@ def _of_predictions(
 ) -> tuple[MetricRatio, ...]:
     """Compare token ids: the last of each text, and all of them, each counting the same."""
     n_right = _floats(
-        sum(a == b for a, b in zip(each.predicted, each.target, strict=False)) for each in observed
+        sum(a == b for a, b in zip(prediction.predicted, prediction.target, strict=False))
+        for prediction in observed
     )
-    n_tokens = _floats(len(each.target) for each in observed)
+    n_tokens = _floats(len(prediction.target) for prediction in observed)
     last = mean_terms(
-        None if each.is_redacted else each.predicted[-1:] == each.target[-1:] for each in observed
+        None if prediction.is_redacted else prediction.predicted[-1:] == prediction.target[-1:]
+        for prediction in observed
     )
     return (
-        _own_score(plan, [each.score for each in observed]),
+        _own_score(plan, [prediction.score for prediction in observed]),
         MetricRatio("last_token", "share", last),
         MetricRatio("tokens", "share", RatioTerms(n_right, n_tokens)),
     )
@@ -194,7 +198,7 @@ def _own_score(plan: EvaluationPlanned, scores: Sequence[float | None]) -> Metri
 
     A score that needs all samples is known when the plan is completed.
     """
-    scale = scale_of([each for each in scores if each is not None])
+    scale = scale_of([score for score in scores if score is not None])
     return MetricRatio("score", "score", mean_terms(scores), scale, plan.higher_is_better)
 
 
@@ -213,18 +217,21 @@ def _passing(samples: Sequence[SampleObserved], n_samples: int) -> Iterator[Metr
     For n tries at an item, c of them correct, 1 - C(n - c, k) / C(n, k) (Chen et al. 2021, eq. 1);
     each item counts the same, and items with fewer than k tries are left out.
     """
-    n_tries: Counter[str] = Counter(each.item for each in samples)
+    n_tries: Counter[str] = Counter(sample.item for sample in samples)
     n_right: Counter[str] = Counter(
-        each.item
-        for each in samples
-        if isinstance(each.observation, AnswerObserved) and each.observation.score
+        sample.item
+        for sample in samples
+        if isinstance(sample.observation, AnswerObserved) and sample.observation.score
     )
     k = 2
     while k <= n_samples:
-        share = _floats(float(n_tries[each.item] >= k) / n_tries[each.item] for each in samples)
+        share = _floats(
+            float(n_tries[sample.item] >= k) / n_tries[sample.item] for sample in samples
+        )
         fails = _floats(
-            comb(n_tries[each.item] - n_right[each.item], k) / max(1, comb(n_tries[each.item], k))
-            for each in samples
+            comb(n_tries[sample.item] - n_right[sample.item], k)
+            / max(1, comb(n_tries[sample.item], k))
+            for sample in samples
         )
         yield MetricRatio(f"pass@{k}", "share", RatioTerms((1 - fails) * share, share))
         k *= 2

@@ -168,7 +168,9 @@ class Evaluations:
         """Return the earlier plans under a plan's labels that had other settings."""
         names = (PlanName(*labels_of(plan), number) for number in range(1, plan.number))
         earlier = (self.every.get(name) for name in names)
-        return tuple(each for each in earlier if each and other_settings(each, plan))
+        return tuple(
+            evaluation for evaluation in earlier if evaluation and other_settings(evaluation, plan)
+        )
 
     def is_completed(self, plan: EvaluationPlanned) -> bool:
         """Say whether a plan's completion is on record."""
@@ -194,7 +196,7 @@ class EvaluationRun:
 
     def scored_as(self, scores: Iterable[SampleScore]) -> "EvaluationRun":
         """Return the run with other scores of some samples."""
-        by_sample = {(each.item, each.sample): each for each in scores}
+        by_sample = {(score.item, score.sample): score for score in scores}
         fates = ((key, _scored(fate, by_sample.get(key[1:]))) for key, fate in self.fates)
         return replace(self, fates=tuple(fates))
 
@@ -255,8 +257,8 @@ def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evalu
                 name = PlanName(completed.entrant, completed.evaluation, completed.number)
                 maps["completed"][name] = completed
             case ScoreQuerySubmitted() | ScoreShared() as about:
-                for each in about.samples:
-                    key = key_of(each)
+                for sample in about.samples:
+                    key = key_of(sample)
                     maps["asked"][Judged(about.scoring, key)] = about.query_key
             case ScoreReceived(query_key=query) as score if is_own or query not in maps["scores"]:
                 maps["scores"][query] = score

@@ -91,7 +91,11 @@ def gate_looks(
     design = design_of(tournament)
     groups = by_dimension(tournament, settle_verdicts(tournament, bank, judge))
     for dimension, group in groups.items():
-        own = [each for each in group if {each.entrant_a, each.entrant_b} == {*question.pair}]
+        own = [
+            settlement
+            for settlement in group
+            if {settlement.entrant_a, settlement.entrant_b} == {*question.pair}
+        ]
         # others' battles on the same prompts may be judged later, and would change an early look
         row, first_wanted = look_in_turn(dimension, battles_of(own or group), order, question)
         if not own and (design.baseline or design.sparse):
@@ -104,7 +108,7 @@ def gate_looks(
 def _told_more(row: GateRow, tournament: Tournament, own: Sequence[Settlement]) -> GateRow:
     """Add how many pairs of the two failed, and what more prompts would cost."""
     why, usd_more = row.why, None
-    if n_failed := sum(each.status in _FOR_GOOD for each in own):
+    if n_failed := sum(settlement.status in _FOR_GOOD for settlement in own):
         told = f"{n_failed} of {len(own)} pairs of the two failed, and count for neither"
         why = told if why is None else f"{why}; {told}"
     if row.n_more_prompts is not None and (usd := _usd_a_prompt(tournament, own)) is not None:
@@ -121,13 +125,13 @@ def _never_meeting(why: str | None, design: PairDesign) -> str:
 
 def _usd_a_prompt(tournament: Tournament, own: Iterable[Settlement]) -> float | None:
     """Return what the verdicts on the two cost a prompt; None if that is not known."""
-    matches = [each.match for each in own if each.match]
+    matches = [settlement.match for settlement in own if settlement.match]
     given = {
         match.pairing.prompt.prompt_id: [tournament.verdicts.get(key) for _, key in match.keys]
         for match in matches
     }
     replies = [verdict.event for verdicts in given.values() for verdict in verdicts if verdict]
-    costs = [cost_usd(each.usage, each.price) for each in replies if each.usage and each.price]
+    costs = [cost_usd(reply.usage, reply.price) for reply in replies if reply.usage and reply.price]
     n_prompts = sum(any(verdicts) for verdicts in given.values())
     return sum(costs) / n_prompts if costs and len(costs) == len(replies) else None
 

@@ -93,11 +93,11 @@ class JudgeComparison:
 
 def shared_battles(a: Sequence[Settlement], b: Sequence[Settlement]) -> SharedBattles:
     """Return what both judges have a verdict about, in the order of the first."""
-    others = {each.battle_id: each for each in b if each.share is not None}
+    others = {settlement.battle_id: settlement for settlement in b if settlement.share is not None}
     return [
-        (each, others[each.battle_id])
-        for each in a
-        if each.share is not None and each.battle_id in others
+        (settlement, others[settlement.battle_id])
+        for settlement in a
+        if settlement.share is not None and settlement.battle_id in others
     ]
 
 
@@ -255,7 +255,7 @@ def _shift_rows(
             reason = "no finite rating by one of the judges, or among other entrants"
         elif np.isnan(moved.error[n]):
             reason = f"too few prompts, or one of them decides: {int(met[n])}"
-        columns = (*(each.rating for each in ratings), shift, low, high)
+        columns = (*(rating.rating for rating in ratings), shift, low, high)
         by_a, by_b, moved_by, least, most = (known(float(column[n])) for column in columns)
         yield JudgeShiftRow(
             dimension, entrant, by_a, by_b, moved_by, least, most, int(met[n]), reason

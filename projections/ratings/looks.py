@@ -76,7 +76,7 @@ def look_now(tournament: Tournament) -> LookTaken:
         number=len(tournament.looks) + 1,
         judge=judge_reference(tournament),
         n_looks=n_looks,
-        prompts=tuple(each for each in asked if each.label in wave),
+        prompts=tuple(reference for reference in asked if reference.label in wave),
         dimensions=tuple(
             look
             for rubric in tournament.dimensions
@@ -87,8 +87,8 @@ def look_now(tournament: Tournament) -> LookTaken:
 
 def decides_alike(one: LookTaken, other: LookTaken) -> bool:
     """Say whether two looks decide the same; processors differ in the last digits of a fit."""
-    return [_decisions(each) for each in one.dimensions] == [
-        _decisions(each) for each in other.dimensions
+    return [_decisions(dimension) for dimension in one.dimensions] == [
+        _decisions(dimension) for dimension in other.dimensions
     ]
 
 
@@ -101,14 +101,14 @@ def _look_on(
 ) -> DimensionLook | None:
     """Look at a dimension; None where there is nothing to see yet."""
     before = looks_at(tournament, rubric)
-    eligible = [each.prompt_id for each in tournament.bank if is_eligible(rubric, each)]
+    eligible = [prompt.prompt_id for prompt in tournament.bank if is_eligible(rubric, prompt)]
     n_prompts, n_planned = len(prompts & {*eligible}), len(eligible)
     if not n_prompts or np.isnan(battles.score).all():
         return None
     decided = decided_pairs(tournament, rubric)
     contests = [pair for pair in _planned(tournament) if frozenset(pair) not in decided]
     look = look_at(battles, contests, _schedule(tournament, before, n_prompts, n_planned))
-    references = {each.entrant_id: entrant_reference(each) for each in tournament.roster}
+    references = {entrant.entrant_id: entrant_reference(entrant) for entrant in tournament.roster}
     as_decided, as_futile = (
         tuple(PairOfEntrants(*(references[EntrantId(name)] for name in pair)) for pair in pairs)
         for pairs in (look.decided, look.futile)
@@ -258,7 +258,7 @@ def waves_to_ask(
     bank = frozenset(prompt.prompt_id for prompt in tournament.bank)
     settled = by_dimension(tournament, settle_verdicts(tournament, bank, looked_at(tournament)))
     battles = battles_of(settled[rubric.dimension])
-    eligible = [each.prompt_id for each in tournament.bank if is_eligible(rubric, each)]
+    eligible = [prompt.prompt_id for prompt in tournament.bank if is_eligible(rubric, prompt)]
     n_judged, n_planned = len(np.unique(battles.cluster[~np.isnan(battles.score)])), len(eligible)
     if n_judged < FEWEST_PROMPTS:
         return {}

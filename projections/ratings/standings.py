@@ -106,7 +106,7 @@ def _groups(battles: Battles) -> tuple[tuple[str, ...], ...]:
     """Return who met whom, perhaps through others: nothing compares entrants of two groups."""
     met, others = np.append(battles.a, battles.b), np.append(battles.b, battles.a)
     found = components_of(len(battles.entrants), met, others)
-    return tuple(tuple(battles.entrants[each] for each in members) for members in found)
+    return tuple(tuple(battles.entrants[member] for member in members) for members in found)
 
 
 def _other_ties(compared: Battles, parameters: EloParameters) -> OtherTies | None:

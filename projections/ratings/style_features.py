@@ -104,7 +104,7 @@ def differences_in_style(a: Sequence[str], b: Sequence[str]) -> dict[str, Floats
     styles = np.array([style_of(text) for text in place], np.float64)
     counts = styles.reshape(-1, len(Style._fields))
     counts_a, counts_b = (
-        counts[np.array([place[each] for each in texts], np.intp)] for texts in (a, b)
+        counts[np.array([place[text] for text in texts], np.intp)] for texts in (a, b)
     )
     length_a, length_b = counts_a[:, 0], counts_b[:, 0]
     density_a, density_b = (each[:, 1:] / (each[:, :1] + 1) for each in (counts_a, counts_b))

@@ -78,7 +78,7 @@ def overall(
     Raises:
         CannotRate: As for `bradley_terry.overall.rate_overall`.
     """
-    settled = [each for group in groups.values() for each in group]
+    settled = [settlement for group in groups.values() for settlement in group]
     battles = battles_of(settled, widening=widening)
     ratings = rate_overall(
         battles.by_verdicts(parameters.ties),
@@ -140,7 +140,11 @@ def style_controlled(
 
 def with_texts(group: Iterable[Settlement]) -> list[Settlement]:
     """Return the pairs with a verdict of which both responses can be read."""
-    return [each for each in group if each.share is not None and each.match is not None]
+    return [
+        settlement
+        for settlement in group
+        if settlement.share is not None and settlement.match is not None
+    ]
 
 
 def style_of_battles(group: Iterable[Settlement], names: Sequence[str]) -> dict[str, Floats]:
@@ -150,7 +154,7 @@ def style_of_battles(group: Iterable[Settlement], names: Sequence[str]) -> dict[
         group: The battles.
         names: Some of FEATURES.
     """
-    matches = [each.match for each in group if each.match is not None]
+    matches = [settlement.match for settlement in group if settlement.match is not None]
     found = differences_in_style(
         [each.response_a.text for each in matches], [each.response_b.text for each in matches]
     )

@@ -118,11 +118,11 @@ def _settled(
 def _asked(group: Iterable[Settlement]) -> list[Match]:
     """Return the matches that a judge can be measured by: those of different responses."""
     return [
-        each.match
-        for each in group
-        if each.match is not None
-        and not each.match.is_identical
-        and each.order in {None, each.pairing.orders[0]}
+        settlement.match
+        for settlement in group
+        if settlement.match is not None
+        and not settlement.match.is_identical
+        and settlement.order in {None, settlement.pairing.orders[0]}
     ]
 
 
@@ -202,11 +202,13 @@ def figures_of(tests: Iterable[JudgeTest]) -> Iterator[Measure]:
             continue
         n = len(test.annotators)
         measures = [Measure(ADVANTAGE, test.advantage, n, judges=(judge,))]
-        for each in test.annotators:
-            pair = judge, each.annotator
+        for annotator in test.annotators:
+            pair = judge, annotator.annotator
             measures += [
-                Measure(JUDGE_ADVANTAGE, each.judge_advantage, each.n, judges=pair),
-                Measure(ANNOTATOR_ADVANTAGE, each.annotator_advantage, each.n, judges=pair),
+                Measure(JUDGE_ADVANTAGE, annotator.judge_advantage, annotator.n, judges=pair),
+                Measure(
+                    ANNOTATOR_ADVANTAGE, annotator.annotator_advantage, annotator.n, judges=pair
+                ),
             ]
         for result in test.results:
             name = f"{WINNING_RATE} {result.epsilon:g}"
@@ -219,10 +221,10 @@ def _compared(
 ) -> tuple[Judged, Judged, Mapping[Hashable, Hashable]]:
     """Return what judges judged, what people voted on the same, and the prompts of it."""
     judged = {
-        name: {_named(each): each for each in group if _is_judged(each)}
+        name: {_named(settlement): settlement for settlement in group if _is_judged(settlement)}
         for name, group in settled.items()
     }
-    every = {_named(each): each for each in chain.from_iterable(settled.values())}
+    every = {_named(settlement): settlement for settlement in chain.from_iterable(settled.values())}
     people = {name: dict(_voted_on(every, given)) for name, given in votes.items()}
     return judged, people, {named: each.cluster for named, each in every.items()}
 
@@ -251,14 +253,14 @@ def compare_judges(judged: Judged, prompts: Mapping[Hashable, Hashable]) -> Iter
         prompts: The prompt of what was judged.
     """
     for pair in combinations(judged, 2):
-        yield from (each._replace(judges=pair) for each in _of_two(judged, pair, prompts))
+        yield from (measure._replace(judges=pair) for measure in _of_two(judged, pair, prompts))
     present = tuple(name for name, outcomes in judged.items() if outcomes)
     if len(present) > 1:
         items, rows = _judged_by_all(judged, present)
         labels, on = _statuses(rows), [prompts[item] for item in items]
         bounds = interval_of_all(labels, on, is_alpha=False)
         shown = _chance_corrected(fleiss(labels), "agreement of all", FLEISS, bounds)
-        yield from (each._replace(judges=present) for each in shown)
+        yield from (measure._replace(judges=present) for measure in shown)
         given = defaultdict[Hashable, list[str]](list)
         for item, each in chain.from_iterable(judged[name].items() for name in present):
             given[item].append(each.status)

@@ -85,7 +85,11 @@ class AlternativeAnnotatorTest(NamedTuple):
     @property
     def advantage(self) -> float | None:
         """The average advantage probability, by which judges compare; None without a test."""
-        return fmean(each.judge_advantage for each in self.annotators) if self.results else None
+        return (
+            fmean(annotator.judge_advantage for annotator in self.annotators)
+            if self.results
+            else None
+        )
 
     @property
     def is_short_of_prompts(self) -> bool:
@@ -95,7 +99,7 @@ class AlternativeAnnotatorTest(NamedTuple):
     @property
     def smallest_margin(self) -> float | None:
         """The smallest margin with which the judge passes; None if with none."""
-        return next((each.epsilon for each in self.results if each.is_passed), None)
+        return next((result.epsilon for result in self.results if result.is_passed), None)
 
 
 def alternative_annotator_test(

@@ -143,8 +143,8 @@ def _places_of(settlement: Settlement) -> tuple[_Place, _Place]:
 def _claims(tournament: Tournament) -> tuple[_Claim, ...]:
     """Return the responses that have p_correct, by roster, then bank."""
     asked = (
-        planned_response(tournament, each, prompt)
-        for each in tournament.roster
+        planned_response(tournament, entrant, prompt)
+        for entrant in tournament.roster
         for prompt in tournament.bank
     )
     answered = ((cell, tournament.responses.get(cell.response_key)) for cell in asked)

@@ -134,7 +134,7 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
 def _habits(said: _Said, judged: _Judged) -> Iterator[Measure]:
     """Yield each judge's own figures."""
     for judge, outcomes in judged.items():
-        statuses = [each.status for each in outcomes.values()]
+        statuses = [outcome.status for outcome in outcomes.values()]
         in_both = [each for each in said[judge].values() if len(each) > 1]
         n_equal = sum(_joined(each) != "inconsistent" for each in in_both)
         n, alone = len(statuses), (judge,)

@@ -174,7 +174,7 @@ def asked_queries(
     used = [(reply, reply.usage) for reply in state.replies if reply.usage is not None]
     if not used:
         return ()
-    in_batches = frozenset(key for each in state.batches.values() for key in each.planned.queries)
+    in_batches = frozenset(key for batch in state.batches.values() for key in batch.planned.queries)
     asked = {query.query_key: query for query in (*_questions(state, judge), *scored)}
     alone = (
         AskedQuery(
@@ -203,7 +203,7 @@ def _asked_together(
             continue
         if shares := [usages[key] for key in keys if key in usages]:
             failures = (state.query_failures.get(key) for key in keys)
-            failure = next((each.reason for each in failures if each), None)
+            failure = next((query.reason for query in failures if query), None)
             usage = sum(shares[1:], shares[0])
             yield AskedQuery(asked[request], usage, request in in_batches, failure)
 
@@ -223,8 +223,8 @@ def model_of_replies(samples: Sequence[AskedQuery], basis: Basis) -> TokenModel:
         overall=_rates(samples)._replace(n_prefix=None),
         by_system={system: _rates(group) for system, group in _by_system(samples).items()},
         share_asked_again=n_again / len(samples),
-        hits_directly=_hit_share(each for each in samples if not each.in_batch),
-        hits_in_batches=_hit_share(each for each in samples if each.in_batch),
+        hits_directly=_hit_share(sample for sample in samples if not sample.in_batch),
+        hits_in_batches=_hit_share(sample for sample in samples if sample.in_batch),
     )
 
 
@@ -242,8 +242,8 @@ def model_of_counts(counted: Sequence[CountedQuery]) -> TokenModel:
 def _by_system(queries: Iterable[Sent]) -> dict[str, list[Sent]]:
     """Group queries by dimension: those of one share their system text."""
     groups: defaultdict[str, list[Sent]] = defaultdict(list)
-    for each in queries:
-        groups[each.query.system].append(each)
+    for query in queries:
+        groups[query.query.system].append(query)
     return groups
 
 
@@ -254,14 +254,14 @@ def _rates_of_counts(counted: Sequence[CountedQuery]) -> TokenRates:
 def _rates(samples: Sequence[AskedQuery]) -> TokenRates:
     cached = [sample.usage.n_cached for sample in samples if sample.usage.n_cached]
     return TokenRates(
-        _per_byte([CountedQuery(each.query, each.usage.n_prompt) for each in samples]),
+        _per_byte([CountedQuery(sample.query, sample.usage.n_prompt) for sample in samples]),
         fmean(sample.usage.n_output / sample.query.n_verdicts for sample in samples),
         fmean(cached) if cached else None,
     )
 
 
 def _per_byte(counted: Sequence[CountedQuery]) -> float:
-    return sum(each.n_input for each in counted) / sum(n_bytes_of(each.query) for each in counted)
+    return sum(query.n_input for query in counted) / sum(n_bytes_of(each.query) for each in counted)
 
 
 def _hit_share(samples: Iterable[AskedQuery]) -> float | None:

@@ -44,8 +44,8 @@ def settle_by_majority(
     asked = [_asked_prompts(tournament, settlements) for settlements in by_judge]
     rows: dict[PairNames, dict[int, Settlement]] = {}
     for place, settlements in enumerate(by_judge):
-        for each in settlements:
-            rows.setdefault(each.pairing.names, {})[place] = each
+        for settlement in settlements:
+            rows.setdefault(settlement.pairing.names, {})[place] = settlement
     pilot = recorded_pilot(tournament.bank, tournament.configuration)
     return tuple(
         _first(row)._replace(status=_jury_status(row, _awaited(row, asked, pilot)), said=())
@@ -61,7 +61,7 @@ def _first(row: Mapping[int, Settlement]) -> Settlement:
 def _asked_prompts(tournament: Tournament, settlements: Iterable[Settlement]) -> AskedPrompts:
     """Return the prompts that a judge was asked about, batches in flight included."""
     prompts: dict[Dimension, set[PromptId]] = {
-        each.dimension: set() for each in tournament.dimensions
+        dimension.dimension: set() for dimension in tournament.dimensions
     }
     for pairing, match, *_ in settlements:
         keys = () if match is None else (match.forward_key, match.swapped_key)
@@ -85,7 +85,7 @@ def _awaited(
 
 
 def _jury_status(row: Mapping[int, Settlement], awaited: Sequence[int]) -> Status:
-    outcomes = [each.outcome for each in row.values() if each.outcome is not None]
+    outcomes = [settlement.outcome for settlement in row.values() if settlement.outcome is not None]
     found = majority(outcomes)
     if found == "inconsistent" and any(row[place].status == "pending" for place in awaited):
         return "pending"

@@ -191,7 +191,7 @@ def planned_responses(
     all_meet = design_of(tournament).sparse is None and not stops.last_wave
     cells = list[PlannedResponse]()
     for prompt in (each for each in tournament.bank if each.prompt_id in chosen):
-        is_compared = any(is_eligible(each, prompt) for each in tournament.dimensions)
+        is_compared = any(is_eligible(dimension, prompt) for dimension in tournament.dimensions)
         meeting = {
             entrant
             for pair in (() if all_meet else pairs[prompt.prompt_id])
@@ -244,7 +244,10 @@ def _recorded_key(tournament: Tournament, cell: PlannedResponse) -> Digest | Non
     """
     follows = cell.follows
     responses = tournament.responses.values()
-    return min((each.response_key for each in responses if each.follows == follows), default=None)
+    return min(
+        (response.response_key for response in responses if response.follows == follows),
+        default=None,
+    )
 
 
 def shown_response(tournament: Tournament, cell: PlannedResponse) -> ResponseGenerated | None:
@@ -303,10 +306,10 @@ def _compared_by(
 ) -> tuple[Rubric, ...]:
     """Return the rubrics by which a pair is compared on a prompt."""
     return tuple(
-        each
-        for each in tournament.dimensions
-        if is_eligible(each, prompt)
-        and not stops.leaves_out(each.dimension, prompt.prompt_id, pair)
+        dimension
+        for dimension in tournament.dimensions
+        if is_eligible(dimension, prompt)
+        and not stops.leaves_out(dimension.dimension, prompt.prompt_id, pair)
     )
 
 

@@ -141,7 +141,7 @@ def missing_responses(
         entrants: Whose responses; None: of all.
     """
     cells = _unanswered(tournament, prompts, retry, entrants)
-    return _each_once(each for each in cells if each.response_key not in tournament.in_flight)
+    return _each_once(cell for cell in cells if cell.response_key not in tournament.in_flight)
 
 
 def _unanswered(
@@ -235,16 +235,16 @@ def open_queries(
                 queries[key] = OpenQuery(match, asked, _n_failed(tournament, key))
                 if is_chosen:
                     chosen.add(asked.query_key)
-    wanted = (each for each in queries.values() if each.asked.query_key in chosen)
+    wanted = (query for query in queries.values() if query.asked.query_key in chosen)
     in_flight = tournament.in_flight
-    return tuple(each for each in _together(wanted) if each.asked.query_key not in in_flight)
+    return tuple(query for query in _together(wanted) if query.asked.query_key not in in_flight)
 
 
 def _together(queries: Iterable[OpenQuery]) -> Iterator[OpenQuery]:
     """Yield one entry for each request, with its queries in order."""
     requests: dict[Digest, list[OpenQuery]] = {}
-    for each in queries:
-        requests.setdefault(each.asked.query_key, []).append(each)
+    for query in queries:
+        requests.setdefault(query.asked.query_key, []).append(query)
     for first, *others in requests.values():
         yield first._replace(others=tuple(others))
 
@@ -277,8 +277,8 @@ def open_repeats(
     tournament: Tournament, repeats: Iterable[OpenQuery], rules: AskingRules
 ) -> tuple[OpenQuery, ...]:
     """Return the repeats to send: without a verdict, not in flight, worth another attempt."""
-    found = (refreshed_query(tournament, each, rules) for each in repeats)
-    return tuple(each for each in found if isinstance(each, OpenQuery))
+    found = (refreshed_query(tournament, repeat, rules) for repeat in repeats)
+    return tuple(query for query in found if isinstance(query, OpenQuery))
 
 
 def awaited_queries(
@@ -336,8 +336,8 @@ def open_scores(
     Two rubrics may put the same query, as if they differ in version alone; it is listed once.
     """
     firsts: dict[Digest, ScoreQuestion] = {}
-    for each in questions:
-        firsts.setdefault(each.asked.query_key, each)
+    for question in questions:
+        firsts.setdefault(question.asked.query_key, question)
     return tuple(
         OpenScore(each, each.asked, _n_failed(tournament, key))
         for key, each in firsts.items()
@@ -366,7 +366,7 @@ def one_request(queries: Sequence[Unanswered]) -> Unanswered | None:
     first, *others = queries
     if isinstance(first, OpenScore):
         return first
-    return first._replace(others=tuple(each for each in others if isinstance(each, OpenQuery)))
+    return first._replace(others=tuple(query for query in others if isinstance(query, OpenQuery)))
 
 
 def _n_failed(tournament: Tournament, key: Digest) -> int:

@@ -204,13 +204,13 @@ def _settle(requests: EntrantRequests, step: RequestsSettled) -> EntrantRequests
 
 def _bill_of(charges: Sequence[Charge]) -> Bill:
     """Add up charges; a request that was refused or not sent is on no bill."""
-    answered = [each for each in charges if each.fate == "answered"]
-    lost = (perhaps(each.usd) for each in charges if each.fate == "perhaps billed")
-    usd = fsum(each.usd or 0.0 for each in answered)
+    answered = [charge for charge in charges if charge.fate == "answered"]
+    lost = (perhaps(charge.usd) for charge in charges if charge.fate == "perhaps billed")
+    usd = fsum(charge.usd or 0.0 for charge in answered)
     bill = Bill(
         n_replies=len(answered),
-        n_unpriced=sum(each.usd is None for each in answered),
-        tokens=sum((each.usage for each in answered if each.usage is not None), NO_TOKENS),
+        n_unpriced=sum(charge.usd is None for charge in answered),
+        tokens=sum((charge.usage for charge in answered if charge.usage is not None), NO_TOKENS),
         usd=usd,
         uncached_usd=usd,
     )

@@ -59,7 +59,7 @@ class _Wording(NamedTuple):
     def key(self, match: Match, order: Order, prompt: Prompt | None = None) -> Digest:
         """Return the key of the request that shows a pair, or has another version of its prompt."""
         prompt = prompt or match.pairing.prompt
-        planned = tuple(each for each in self.planned if is_eligible(each, prompt))
+        planned = tuple(rubric for rubric in self.planned if is_eligible(rubric, prompt))
         wording = wording_of(*self[:3], prompt, planned=planned)
         return wording.query(match.response_a.text, match.response_b.text, order).query_key
 
@@ -123,7 +123,7 @@ def rewordings(
         for rubric in tournament.dimensions
     }
     changes: Counter[Rewording] = Counter()
-    for query in (each for request in queries for each in request.every):
+    for query in (open_query for request in queries for open_query in request.every):
         now, earlier = wordings[query.match.pairing.rubric.dimension]
         before = _last_asked(tournament, query, earlier)
         if before is not None:
@@ -158,7 +158,7 @@ def edited_answers(
     earlier, told = _earlier_prompts(tournament), tournament.opening.instructions
     planned = _asked_together(judge, tournament.dimensions)
     counts: Counter[PromptId] = Counter()
-    for query in (each for request in queries for each in request.every):
+    for query in (open_query for request in queries for open_query in request.every):
         match, prompt = query.match, query.match.pairing.prompt
         wording = _Wording(judge, told, match.pairing.rubric, planned)
         formers = (each for each in earlier[prompt.prompt_id] if each.text == prompt.text)
@@ -175,7 +175,9 @@ def _earlier_prompts(tournament: Tournament) -> Mapping[PromptId, Sequence[Promp
     """Return by id what prompts were in earlier openings and are no more, the newest first."""
     now = frozenset(tournament.bank)
     found: defaultdict[PromptId, list[Prompt]] = defaultdict(list)
-    references = (each for opening in tournament.replaced_openings for each in opening.prompts)
+    references = (
+        reference for opening in tournament.replaced_openings for reference in opening.prompts
+    )
     known = map(tournament.prompts.get, dict.fromkeys(reversed([*references])))
     for prompt in filter(None, known):
         if prompt not in now:
@@ -204,7 +206,11 @@ def _earlier_wordings(
 def _named_alike(
     tournament: Tournament, opening: TournamentOpened, judge: JudgeSettings
 ) -> JudgeSettings:
-    known = (tournament.judges.get(each) for each in opening.judges if each.label == judge.judge_id)
+    known = (
+        tournament.judges.get(reference)
+        for reference in opening.judges
+        if reference.label == judge.judge_id
+    )
     return next(filter(None, known), judge)
 
 
@@ -227,11 +233,15 @@ def _change(before: _Wording, now: _Wording) -> Rewording:
     earlier, later = (
         {
             rubric.dimension: _shown(rubric)
-            for rubric in (is_alike and each.planned) or [each.rubric]
+            for rubric in (is_alike and wording.planned) or [wording.rubric]
         }
-        for each in (before, now)
+        for wording in (before, now)
     )
-    changed = [each for each in {**earlier, **later} if earlier.get(each) != later.get(each)]
+    changed = [
+        dimension
+        for dimension in {**earlier, **later}
+        if earlier.get(dimension) != later.get(dimension)
+    ]
     was, is_now = _settings(before.judge), _settings(now.judge)
     return Rewording(
         before.instructions.guidance != now.instructions.guidance,

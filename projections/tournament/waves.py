@@ -75,8 +75,10 @@ def _asked(tournament: Tournament) -> Iterable[Reference]:
 
 def looks_at(tournament: Tournament, rubric: Rubric) -> tuple[DimensionLook, ...]:
     """Return what those looks say of a dimension by its rubric of today."""
-    dimension_looks = (each for look in looks_taken(tournament) for each in look.dimensions)
-    return tuple(each for each in dimension_looks if each.rubric.digest == rubric.digest)
+    dimension_looks = (
+        dimension for look in looks_taken(tournament) for dimension in look.dimensions
+    )
+    return tuple(look for look in dimension_looks if look.rubric.digest == rubric.digest)
 
 
 def entrant_reference(entrant: Entrant) -> Reference:
@@ -86,7 +88,9 @@ def entrant_reference(entrant: Entrant) -> Reference:
 
 def entrant_now(tournament: Tournament, reference: Reference) -> EntrantId | None:
     """Return today's label of an entrant that a look names; None if its like is not there."""
-    alike = [each.entrant_id for each in tournament.roster if each.digest == reference.digest]
+    alike = [
+        entrant.entrant_id for entrant in tournament.roster if entrant.digest == reference.digest
+    ]
     return EntrantId(reference.label) if reference.label in alike else next(iter(alike), None)
 
 
@@ -129,16 +133,20 @@ def stops_of(tournament: Tournament) -> Stops:
     """Return what the looks so far stopped."""
     looks = looks_taken(tournament)
     waves = {prompt: wave for wave, look in enumerate(looks) for prompt in look.prompts}
-    wave_of = {PromptId(each.label): waves[each] for each in _asked(tournament) if each in waves}
+    wave_of = {
+        PromptId(reference.label): waves[reference]
+        for reference in _asked(tournament)
+        if reference in waves
+    }
     rubrics = {rubric.digest: rubric for rubric in tournament.dimensions}
     last_wave: dict[tuple[Dimension, frozenset[EntrantId]], int] = {}
     for wave, look in enumerate(looks):
-        for each in look.dimensions:
-            if (rubric := rubrics.get(each.rubric.digest)) is not None:
+        for dimension in look.dimensions:
+            if (rubric := rubrics.get(dimension.rubric.digest)) is not None:
                 # what was futile then need not be so on more prompts
-                is_as_planned = n_eligible(tournament, rubric) <= each.n_planned
-                futile = each.futile if is_as_planned else ()
-                for pair in _pairs_now(tournament, (*each.decided, *futile)):
+                is_as_planned = n_eligible(tournament, rubric) <= dimension.n_planned
+                futile = dimension.futile if is_as_planned else ()
+                for pair in _pairs_now(tournament, (*dimension.decided, *futile)):
                     last_wave.setdefault((rubric.dimension, pair), wave)
     return Stops(wave_of, last_wave)
 
@@ -169,7 +177,7 @@ def waves_to_come(tournament: Tournament) -> Sequence[tuple[PromptId, ...]]:
     if n_looks is None:
         return ()
     looked_at_before = frozenset(prompt for look in looks for prompt in look.prompts)
-    seen = {each.label for each in _asked(tournament) if each in looked_at_before}
+    seen = {reference.label for reference in _asked(tournament) if reference in looked_at_before}
     left = [samples for samples in judging_order(tournament) if samples[0] not in seen]
     n_more, waves = n_looks - len(looks), list[tuple[PromptId, ...]]()
     while left:

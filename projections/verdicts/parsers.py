@@ -245,7 +245,7 @@ def section_of(reply: str, dimension: str) -> str | None:
     """
     objects, _ = json_objects(reply)
     sections = [each[dimension] for each in objects if dimension in each]
-    if not sections or any(each != sections[0] for each in sections):
+    if not sections or any(section != sections[0] for section in sections):
         return None
     return json.dumps(sections[0], ensure_ascii=False) if isinstance(sections[0], dict) else None
 

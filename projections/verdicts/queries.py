@@ -238,7 +238,7 @@ def _demand(rubrics: Sequence[Rubric], protocol: str) -> str:
         return f"Compare response A and response B on {on}"
     return (
         "Compare response A and response B on each dimension by its own rubric alone:"
-        f" {', '.join(each.dimension for each in rubrics)}. Then reply with the JSON object."
+        f" {', '.join(rubric.dimension for rubric in rubrics)}. Then reply with the JSON object."
     )
 
 
@@ -248,7 +248,7 @@ def _about_conversation(prompt: Prompt, rubrics: Sequence[Rubric]) -> str:
         return ""
     if n_answers(prompt.turns) == 1:
         return "\n\nThe question is a conversation. Each response is the next turn in it."
-    asked = [_ALL_ANSWERS if each.turns == "all" else _LAST_ANSWER for each in rubrics]
+    asked = [_ALL_ANSWERS if rubric.turns == "all" else _LAST_ANSWER for rubric in rubrics]
     which = asked[0]
     if len({*asked}) > 1:
         on = (f"On {each.dimension}: {said}" for each, said in zip(rubrics, asked, strict=True))
@@ -269,9 +269,9 @@ def system_text(instructions: Instructions, rubric: Rubric, protocol: str) -> st
 @cache
 def system_text_together(instructions: Instructions, rubrics: tuple[Rubric, ...]) -> str:
     """Return the system text of requests that ask about several dimensions at once."""
-    shape = {each.dimension: {"reasoning": "...", "verdict": "..."} for each in rubrics}
+    shape = {rubric.dimension: {"reasoning": "...", "verdict": "..."} for rubric in rubrics}
     how_to_end = _PROTOCOL_TOGETHER.format(shape=json.dumps(shape, ensure_ascii=False))
-    texts = (f"The rubric of {each.dimension}:\n\n{each.guidance}\n" for each in rubrics)
+    texts = (f"The rubric of {rubric.dimension}:\n\n{rubric.guidance}\n" for rubric in rubrics)
     told = f"{instructions.guidance}\n{_TOGETHER}\n{FENCES}\n{how_to_end}\n"
     return told + "\n".join(texts)
 

@@ -114,7 +114,7 @@ def chunks(work: Sequence[Work], budget: int) -> Iterator[WorkChunk]:
         work: Of any entrants.
         budget: The tokens of a chunk, padding included; a single piece may exceed it.
     """
-    for of_load in group_by(work, lambda each: load_key(each.entrant)):
+    for of_load in group_by(work, lambda continuation: load_key(continuation.entrant)):
         queue = BatchQueue(of_load, n_tokens, budget)
         while chunk := queue.take():
             yield WorkChunk(chunk, load_key(chunk[0].entrant))
@@ -210,7 +210,7 @@ class RayPool:
 
     def _do(self, port: Port, work: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         entrants = {each.entrant.digest: each.entrant for each in work}.values()
-        self._check(each for each in entrants if each.hydra is not None)
+        self._check(entrant for entrant in entrants if entrant.hydra is not None)
         a_turn = sum(map(n_tokens, work)) // (_TURNS * len(self.seats))
         waiting = [*chunks(work, min(self._most, a_turn))]
         failures: list[str] = []

@@ -129,7 +129,7 @@ def doubt(server: Endpoint, models: Iterable[str]) -> str | None:
         return None
     if listed is None:
         return None
-    names = {each.id.removeprefix("models/") for each in listed.data}  # as Google's server has them
+    names = {card.id.removeprefix("models/") for card in listed.data}  # as Google's server has them
     # SGLang lists an adapter by its own name, and is asked for it as "model:adapter".
-    missing = [each for each in models if names.isdisjoint((each, each.rpartition(":")[2]))]
+    missing = [model for model in models if names.isdisjoint((model, model.rpartition(":")[2]))]
     return f"{server.base_url} does not list {', '.join(missing)}" if missing else None

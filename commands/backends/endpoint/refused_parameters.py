@@ -48,9 +48,9 @@ class LearntParameters:
         """Begin with what is known of the server and the model."""
         self._base_url, self._model = base_url, model
         self._refused = {
-            each.parameter: each
-            for each in known
-            if (each.base_url, each.model) == (base_url, model)
+            refusal.parameter: refusal
+            for refusal in known
+            if (refusal.base_url, refusal.model) == (base_url, model)
         }
         self._suspected: dict[str, ParameterRefused] = {}  # until a request without it is answered
         self._disproved: set[str] = set()

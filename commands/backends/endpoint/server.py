@@ -244,7 +244,7 @@ def _error_within(body: bytes, url: str) -> openai.APIStatusError | None:
         return None
     choices = told.get("choices")
     places = [told, *(choices if isinstance(choices, list) else ())]
-    errors = (each.get("error") for each in places if isinstance(each, dict))
+    errors = (place.get("error") for place in places if isinstance(place, dict))
     error = next((each for each in errors if each and isinstance(each, str | dict)), None)
     if error is None:
         return None

@@ -89,12 +89,12 @@ def _answer_batch(
     if entrant.hydra is not None:
         return answer_as_hydra(loaded, entrant.hydra, rules, entrant.dtype, prompts)
     answers = [
-        as_answer(each, loaded.tokenizer, ending, dtype=entrant.dtype)
-        for each in decode(loaded, rules, prompts)
+        as_answer(decoded, loaded.tokenizer, ending, dtype=entrant.dtype)
+        for decoded in decode(loaded, rules, prompts)
     ]
     return [
-        replace(each, attention=loaded.attention) if isinstance(each, GeneratedText) else each
-        for each in answers
+        replace(answer, attention=loaded.attention) if isinstance(answer, GeneratedText) else answer
+        for answer in answers
     ]
 
 

@@ -148,7 +148,7 @@ class LocalModels:
         self, works: Sequence[Work], do: "Do[Work, Result]"
     ) -> Iterator[tuple[Result, ...]]:
         """Do the work of one load after another; the entrants are checked at once."""
-        loads = group_by(works, lambda each: load_key(each.entrant))
+        loads = group_by(works, lambda continuation: load_key(continuation.entrant))
         if len(loads) > 1:  # the faults of a single one show when it is loaded
             check_entrants(same_load[0].entrant for same_load in loads)
         return (batch for same_load in loads for batch in self._do(same_load, do))

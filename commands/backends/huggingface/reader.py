@@ -56,9 +56,11 @@ def read_continuations(
             _plan_windows(continuation, pair, loaded.n_positions)
             for continuation, pair in zip(alike, pairs, strict=True)
         ]
-        if failed := tuple(each for each in planned if isinstance(each, LikelihoodFailure)):
+        if failed := tuple(
+            failure for failure in planned if isinstance(failure, LikelihoodFailure)
+        ):
             yield failed
-        waiting = [each for each in planned if isinstance(each, _Plan)]
+        waiting = [plan for plan in planned if isinstance(plan, _Plan)]
         rows = input_rows(window for plan in waiting for window in plan.windows.windows)
         queue = BatchQueue(rows, lambda row: len(row.inputs), batch_tokens)
         found: dict[Window, WindowLikelihood | None] = {}  # None: it did not fit into memory
@@ -85,15 +87,19 @@ def token_pairs(
     if first.messages:
         chosen = first.entrant.chosen
         require_chat(tokenizer, Path(first.entrant.weights), [chosen])
-        chats = dict.fromkeys(each.messages for each in continuations)  # choices share theirs
+        chats = dict.fromkeys(
+            continuation.messages for continuation in continuations
+        )  # choices share theirs
         shown = {chat: show_chat(tokenizer, chat, chosen) for chat in chats}
-        contexts = [shown[each.messages] for each in continuations]
+        contexts = [shown[continuation.messages] for continuation in continuations]
     else:
-        contexts = [each.context for each in continuations]
-    texts = [each.text for each in continuations]
+        contexts = [continuation.context for continuation in continuations]
+    texts = [continuation.text for continuation in continuations]
     if first.bos and not first.messages:
         return encode_pairs(tokenizer, zip(contexts, texts, strict=True))
-    passages = zip(contexts, texts, (each.rolls for each in continuations), strict=True)
+    passages = zip(
+        contexts, texts, (continuation.rolls for continuation in continuations), strict=True
+    )
     return encode_as_tokenizer(tokenizer, passages, adds_special=not first.bos)
 
 
@@ -130,16 +136,16 @@ def _finished(
     loaded: LoadedWeights, plan: _Plan, computed: Mapping[Window, WindowLikelihood | None]
 ) -> Likelihood:
     likelihoods = [computed[window] for window in plan.windows.windows]
-    found = [each for each in likelihoods if each is not None]
+    found = [likelihood for likelihood in likelihoods if likelihood is not None]
     first, continuation = plan.windows.windows[0], plan.continuation
     if len(found) < len(likelihoods):
         detail = f"{len(first.ids)} tokens do not fit into the memory of {loaded.device}, alone"
         return LikelihoodFailure(continuation.key, "out_of_memory", detail)
-    log_likelihood = fsum(each.log_likelihood for each in found)
+    log_likelihood = fsum(likelihood.log_likelihood for likelihood in found)
     if not isfinite(log_likelihood):
         detail = f"the log-likelihood is not finite, in {continuation.entrant.dtype}"
         return LikelihoodFailure(continuation.key, "not_finite", detail)
-    predicted = tuple(token for each in found for token in each.predicted)
+    predicted = tuple(token for likelihood in found for token in likelihood.predicted)
     tokenizer, is_shown = loaded.tokenizer, continuation.shows_predicted
     return ContinuationLikelihood(
         key=continuation.key,

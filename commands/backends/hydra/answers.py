@@ -113,7 +113,9 @@ def p_correct(loaded: LoadedWeights, responses: Sequence[ResponseState]) -> list
     tokens than the weights have positions, which is not known before the response is encoded again.
     """
     net, limit = loaded.model, loaded.n_positions
-    texts = (f"{each.prompt_text}{BEFORE}{each.response_text}{AFTER}" for each in responses)
+    texts = (
+        f"{response.prompt_text}{BEFORE}{response.response_text}{AFTER}" for response in responses
+    )
     asked = [encode_prompt(loaded.tokenizer, text) for text in texts]
     fitting = [n for n, question in enumerate(asked) if limit is None or len(question) <= limit]
     rates: list[float | None] = [None] * len(asked)

@@ -66,9 +66,11 @@ class HydraRow(Decoded):
         return Diagnostics(
             draft_head_idx=self.draft,
             bypass_jury=not self.jury,
-            entropies=tuple(_four_digits(each.entropy) for each in self.decisions),
-            stability_radii=tuple(each.stability_radius for each in self.decisions),
-            stability_margins=tuple(_four_digits(each.stability_margin) for each in self.decisions),
+            entropies=tuple(_four_digits(decision.entropy) for decision in self.decisions),
+            stability_radii=tuple(decision.stability_radius for decision in self.decisions),
+            stability_margins=tuple(
+                _four_digits(decision.stability_margin) for decision in self.decisions
+            ),
             resampled_at=tuple(at for at, _ in rejected),
             rejected_tokens=tuple(each.draft for _, each in rejected),
             validity_radii=tuple(each.validity_radius for _, each in rejected),

@@ -176,9 +176,9 @@ def head_mlps(model: Olmo2ForCausalLM, depth: int, loras: Sequence[Lora]) -> lis
 
 def sharing_copy(model: Olmo2ForCausalLM) -> Olmo2ForCausalLM:
     """Return a copy that shares its storage; peft replaces tensors, not their content."""
-    tensors: dict[int, object] = {id(each): each for each in model.buffers()}
-    for each in model.parameters():
-        tensors[id(each)] = nn.Parameter(each.detach(), requires_grad=False)
+    tensors: dict[int, object] = {id(tensor): tensor for tensor in model.buffers()}
+    for parameter in model.parameters():
+        tensors[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=False)
     return copy.deepcopy(model, tensors)
 
 

@@ -204,7 +204,10 @@ class Evaluator:
         with self._subject.in_evaluation_mode():
             if known is not None:
                 planned = self._planned(chosen)
-                return {each.evaluation.id: _score(each, known, reduce) for each in planned}
+                return {
+                    evaluation.evaluation.id: _score(evaluation, known, reduce)
+                    for evaluation in planned
+                }
             inference = self._inference(self._subject.entrant)
             return {
                 evaluation.id: evaluation(
@@ -233,7 +236,7 @@ class Evaluator:
         if known is None:
             return None
         planned = self._planned()
-        is_recorded = all(is_done(known, each) for each in planned)
+        is_recorded = all(is_done(known, evaluation) for evaluation in planned)
         return _recorded_scores(planned, known) if is_recorded else None
 
     def run(self, on_progress: OnProgress = no_progress) -> dict[str, float]:
@@ -281,11 +284,11 @@ class Evaluator:
 
     def _report(self, planned: Iterable[PlannedEvaluation], known: Evaluations) -> None:
         """Report the metrics of plans, if the step of the weights is known."""
-        for each in planned if self._reporters else ():
-            step = each.inference.entrant.step
-            found = metrics_of(known.run(known.plans[labels_of(each.plan)]))
+        for evaluation in planned if self._reporters else ():
+            step = evaluation.inference.entrant.step
+            found = metrics_of(known.run(known.plans[labels_of(evaluation.plan)]))
             values = {
-                f"{each.evaluation.id}/{metric.name}": metric.estimate.value
+                f"{evaluation.evaluation.id}/{metric.name}": metric.estimate.value
                 for metric in found.metrics
                 if metric.estimate.value is not None
             }
@@ -341,7 +344,7 @@ class RecordedScores(NamedTuple):
 
 def _recorded_scores(planned: Iterable[PlannedEvaluation], known: Evaluations) -> RecordedScores:
     """Return the headline of each plan, as results.json has it, and what could not be scored."""
-    runs = [known.run(known.plans[labels_of(each.plan)]) for each in planned]
+    runs = [known.run(known.plans[labels_of(evaluation.plan)]) for evaluation in planned]
     values = {run.plan.evaluation: headline(metrics_of(run)) for run in runs}
     return RecordedScores(
         {name: float("nan") if value is None else value for name, value in values.items()},
@@ -349,7 +352,10 @@ def _recorded_scores(planned: Iterable[PlannedEvaluation], known: Evaluations) -
             (
                 run.plan.evaluation,
                 len(run.fates),
-                [(each.reason, each.detail) for each in run.unscorable],
+                [
+                    (sample_unscorable.reason, sample_unscorable.detail)
+                    for sample_unscorable in run.unscorable
+                ],
             )
             for run in runs
         ],

@@ -63,8 +63,8 @@ def _checked(section: type[_Section], tables: Mapping[str, Any]) -> _Section:
         return section.model_validate(tables)
     except ValidationError as error:
         faults = [
-            f"{'.'.join(map(str, each['loc']))} is {each['input']!r}: {fault_of_pydantic(each)}"
-            for each in error.errors()
+            f"{'.'.join(map(str, fault['loc']))} is {fault['input']!r}: {fault_of_pydantic(fault)}"
+            for fault in error.errors()
         ]
         raise ConfigurationError(faults) from error
 
@@ -114,8 +114,8 @@ def requests_of(arguments: Iterable[EvaluationArgument]) -> Sequence[EvaluationR
         ConfigurationError: An argument is no evaluation, an option is wrong, or two evaluations
             have the same name.
     """
-    requests = [_request(each) for each in arguments]
-    names = [each.evaluation.id for each in requests]
+    requests = [_request(argument) for argument in arguments]
+    names = [request.evaluation.id for request in requests]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigurationError([f"several evaluations are called {', '.join(twice)}"])
     return requests

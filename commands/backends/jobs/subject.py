@@ -180,9 +180,9 @@ def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
 def _sampled(model: PreTrainedModel) -> str:
     """Return a digest of a few values of each trained tensor; it costs next to nothing."""
     some = [
-        each.detach().flatten()[:4].float().cpu()
-        for each in model.parameters()
-        if each.requires_grad
+        parameter.detach().flatten()[:4].float().cpu()
+        for parameter in model.parameters()
+        if parameter.requires_grad
     ]
     values = torch.cat(some).tolist() if some else []
     return digest_of(repr(values))[:12]  # some may be NaN

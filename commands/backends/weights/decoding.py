@@ -137,7 +137,7 @@ def _generate(loaded: LoadedWeights, rules: DecodingRules, batch: Sequence[Decod
     It derives position ids from the mask (cumsum - 1), so rows that are padded on the left get the
     tokens they would get alone.
     """
-    prompts = [each.row for each in batch]
+    prompts = [decoded.row for decoded in batch]
     ids, mask = padded([prompt.prompt_ids for prompt in prompts], loaded.device)
     noise = RowNoise([prompt.seed for prompt in prompts], loaded.device)
     have_ended = [False] * len(batch)

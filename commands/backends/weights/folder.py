@@ -43,9 +43,9 @@ def quiet_transformers() -> Iterator[None]:
         logging.getLogger("transformers").handlers,
         chatter.is_progress_bar_enabled(),
     )
-    levels = [each.level for each in handlers]
-    for each in handlers:
-        each.setLevel(logging.ERROR)
+    levels = [handler.level for handler in handlers]
+    for handler in handlers:
+        handler.setLevel(logging.ERROR)
     chatter.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it so
     try:
         yield

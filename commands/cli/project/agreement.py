@@ -199,23 +199,23 @@ def agreement_table(
 ) -> Table:
     """Return a row for each measure of one judge, or of several, over pairs or single orders."""
     measures = (*measures, *figures_of(tests))
-    names = {each.name for each in measures}
+    names = {measure.name for measure in measures}
     kappas = [said for name, said in _CHANCE.items() if name in names]
     definition = _KAPPA.format(case="order" if by_order else "pair")
     return table_of(
         AgreementRow,
         (
             AgreementRow(
-                dimension=each.dimension,
-                judges=", ".join(each.judges),
-                measure=each.name,
-                value=each.value,
-                ci95_low=each.low,
-                ci95_high=each.high,
-                n=each.n,
-                n_of=_cases(each.name, by_order=by_order),
+                dimension=measure.dimension,
+                judges=", ".join(measure.judges),
+                measure=measure.name,
+                value=measure.value,
+                ci95_low=measure.low,
+                ci95_high=measure.high,
+                n=measure.n,
+                n_of=_cases(measure.name, by_order=by_order),
             )
-            for each in measures
+            for measure in measures
         ),
         "tourney/agreement@1",
         "Judges, one by one and compared",
@@ -229,7 +229,7 @@ def agreement_table(
             *notes,
             *map(use_of, tests),
         ),
-        facts={"alternative_annotator_tests": [_test_data(each) for each in tests]},
+        facts={"alternative_annotator_tests": [_test_data(judge_test) for judge_test in tests]},
     )
 
 
@@ -276,19 +276,21 @@ def _test_data(tested: JudgeTest) -> Json:
         "smallest_margin": test.smallest_margin,
         "annotators": [
             {
-                **each._asdict(),
-                "p": {f"{result.epsilon:g}": each.p(result.epsilon) for result in test.results},
+                **annotator._asdict(),
+                "p": {
+                    f"{result.epsilon:g}": annotator.p(result.epsilon) for result in test.results
+                },
             }
-            for each in test.annotators
+            for annotator in test.annotators
         ],
         "results": [
             {
-                "epsilon": each.epsilon,
-                "winning_rate": each.winning_rate,
-                "may_replace": each.is_passed,
-                "n_more_votes": each.n_more,
+                "epsilon": result.epsilon,
+                "winning_rate": result.winning_rate,
+                "may_replace": result.is_passed,
+                "n_more_votes": result.n_more,
             }
-            for each in test.results
+            for result in test.results
         ],
         "n_votes_lacking": test.n_lacking,
         "n_by_annotator": dict(test.n_by_annotator),
@@ -333,7 +335,9 @@ def compare_judges(
 
     def view(source: JudgedTournament) -> Table:
         votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
-        dimensions = [each.dimension for each in on_dimension(source.state, dimension).dimensions]
+        dimensions = [
+            rubric.dimension for rubric in on_dimension(source.state, dimension).dimensions
+        ]
         compared = [*_compared(source, (a, b), dimensions, margin, votes)]
         return _comparison_table((a, b), compared, kind, notes)
 
@@ -356,9 +360,9 @@ def _compared(
         raise ConfigurationError([f"{same}; name two judges, or two versions of one"])
     for name in names:
         found = versions[name].of(source.state)
-        by = settle(found, {each.prompt_id for each in found.bank}, versions[name].judge)
-        if not any(each.said or each.outcome for each in by):
-            earlier = [each for each in versions if each.startswith(f"{name}@")][:-1]
+        by = settle(found, {prompt.prompt_id for prompt in found.bank}, versions[name].judge)
+        if not any(settlement.said or settlement.outcome for settlement in by):
+            earlier = [version for version in versions if version.startswith(f"{name}@")][:-1]
             others = f", or name an earlier version: {', '.join(earlier)}" if earlier else ""
             fault = f"{name} has no verdict yet, as it and its texts are now"
             raise ConfigurationError([f"{fault}: run `tourney apply judge --judge {name}`{others}"])
@@ -389,9 +393,9 @@ def _comparison_table(
     """Return the shift of each entrant, or the flips of each pair, or what flipped."""
     (a, b), comparisons = judges, [comparison for comparison, _ in compared]
     tables: Mapping[str, tuple[RowType, str, Sequence[Sequence[NamedTuple]]]] = {
-        "shifts": (JudgeShiftRow, _SHIFT, [each.shifts for each in comparisons]),
-        "pairs": (JudgeFlipRow, _DIFFER, [each.flips for each in comparisons]),
-        "battles": (ChangedBattleRow, _READ, [each.changed for each in comparisons]),
+        "shifts": (JudgeShiftRow, _SHIFT, [comparison.shifts for comparison in comparisons]),
+        "pairs": (JudgeFlipRow, _DIFFER, [comparison.flips for comparison in comparisons]),
+        "battles": (ChangedBattleRow, _READ, [comparison.changed for comparison in comparisons]),
     }
     row_kind, meaning, rows = tables[kind]
     return table_of(
@@ -415,10 +419,10 @@ def _comparison_table(
 
 
 def _without_shift(comparisons: Iterable[JudgeComparison]) -> Iterator[str]:
-    for each in comparisons:
-        for row in each.shifts:
+    for comparison in comparisons:
+        for row in comparison.shifts:
             if row.reason is not None:
-                yield f"{each.dimension}: {row.entrant}: {row.reason}."
+                yield f"{comparison.dimension}: {row.entrant}: {row.reason}."
 
 
 def _said(comparison: JudgeComparison, agreed: AgreementWithPeople | None) -> Iterator[str]:

@@ -227,7 +227,7 @@ def corrected_by_judge(
     state, name = source.state, truth.judge_id
     if source.judge_id in {name, None}:
         fault = f"--truth {name!r} corrects one other judge: name it by --judge"
-        others = ", ".join(each.judge_id for each in state.panel if each.judge_id != name)
+        others = ", ".join(judge.judge_id for judge in state.panel if judge.judge_id != name)
         raise ConfigurationError([f"{fault}; known: {others}"])
     strong = replace(source, judge=truth)
     found: dict[str, Corrected] = {}

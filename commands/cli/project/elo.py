@@ -72,7 +72,9 @@ def elo_table(
     says on its own who decided.
     """
     standings = tuple(standings)
-    others = dict.fromkeys(each.other_ties.ties for each in standings if each.other_ties)
+    others = dict.fromkeys(
+        standing.other_ties.ties for standing in standings if standing.other_ties
+    )
     swept = dict.fromkeys(k for standing in standings for k, _ in standing.sweep)
     rows = [row for standing in standings for row in standing.rows]
     return table_of(
@@ -96,12 +98,14 @@ def elo_table(
         facts={
             "judge": judges[0].judge_id if len(judges) == 1 else None,
             "parameters": parameters.fields,
-            "accounts": {each.dimension: each.account.fields() for each in standings},
-            "groups": {each.dimension: [*map(list, each.groups)] for each in standings},
-            "tied_shares": {each.dimension: each.account.tied_share for each in standings},
+            "accounts": {standing.dimension: standing.account.fields() for standing in standings},
+            "groups": {standing.dimension: [*map(list, standing.groups)] for standing in standings},
+            "tied_shares": {
+                standing.dimension: standing.account.tied_share for standing in standings
+            },
             "intervals": {
-                each.dimension: each.bootstrap.fields() if each.bootstrap else None
-                for each in standings
+                standing.dimension: standing.bootstrap.fields() if standing.bootstrap else None
+                for standing in standings
             },
         },
     )
@@ -110,19 +114,19 @@ def elo_table(
 def _under_other_ties(standings: Sequence[Standings], ties: TieRule) -> MoreColumn:
     column = Column(TIES[ties], 1, key=f"rating_ties_{ties}", importance=1, after="order_sem")
     values: list[Json] = []
-    for each in standings:
-        other = each.other_ties
+    for standing in standings:
+        other = standing.other_ties
         known = other.ratings if other and other.ties == ties else {}
-        values += [known.get(row.entrant) for row in each.rows]
+        values += [known.get(row.entrant) for row in standing.rows]
     return MoreColumn(column, values)
 
 
 def _under_other_k(standings: Sequence[Standings], k: float) -> MoreColumn:
     values: list[Json] = []
-    for each in standings:
-        found = dict(each.sweep)[k]
+    for standing in standings:
+        found = dict(standing.sweep)[k]
         means = dict(zip(found.entrants, found.mean().tolist(), strict=True))
-        values += [means.get(row.entrant) for row in each.rows]
+        values += [means.get(row.entrant) for row in standing.rows]
     return MoreColumn(Column(f"K={k:g}", 1, key=f"k_{k:g}", importance=0), values)
 
 
@@ -144,26 +148,26 @@ def _left_out(account: Account, *, is_jury: bool) -> str:
 def _account_notes(
     standings: Iterable[Standings], parameters: EloParameters, *, is_jury: bool
 ) -> Iterable[str]:
-    for each in standings:
-        yield f"{each.dimension}: {each.account.sentence()}"
-        if each.account.inconsistent:
-            warning = "WARNING: " if each.account.inconsistent_share > _MANY else ""
-            yield f"{warning}{each.dimension}: {_left_out(each.account, is_jury=is_jury)}"
-        if each.ties_note:
-            yield f"{each.dimension}: {each.ties_note}"
-        if len(each.groups) > 1:
-            named = "; ".join(joined_names(group) for group in each.groups[:MOST_NAMES])
+    for standing in standings:
+        yield f"{standing.dimension}: {standing.account.sentence()}"
+        if standing.account.inconsistent:
+            warning = "WARNING: " if standing.account.inconsistent_share > _MANY else ""
+            yield f"{warning}{standing.dimension}: {_left_out(standing.account, is_jury=is_jury)}"
+        if standing.ties_note:
+            yield f"{standing.dimension}: {standing.ties_note}"
+        if len(standing.groups) > 1:
+            named = "; ".join(joined_names(group) for group in standing.groups[:MOST_NAMES])
             yield (
-                f"WARNING: {each.dimension}: {len(each.groups)} groups that never met; ratings"
-                f" compare only within a group: {named}."
+                f"WARNING: {standing.dimension}: {len(standing.groups)} groups that never met;"
+                f" ratings compare only within a group: {named}."
             )
-        if each.bootstrap is not None:
-            if any(row.ci95_low is not None for row in each.rows):
-                yield f"{each.dimension}: {each.bootstrap.sentence()}"
-            yield from _without_interval_notes(each)
+        if standing.bootstrap is not None:
+            if any(row.ci95_low is not None for row in standing.rows):
+                yield f"{standing.dimension}: {standing.bootstrap.sentence()}"
+            yield from _without_interval_notes(standing)
         elif parameters.bootstraps:
             needed = f"at least {FEWEST_CLUSTERS} prompts with a decided pair are needed"
-            yield f"{each.dimension}: no 95 % intervals ({needed})."
+            yield f"{standing.dimension}: no 95 % intervals ({needed})."
     yield "Order SEM: standard error over match orders. It is not the uncertainty of the rating."
 
 

@@ -207,7 +207,7 @@ def _notes(runs: Sequence[RunMetrics], known: Evaluations) -> Iterator[str]:
         yield from _how_asked(measured.run.plan, known)
     yield _CLUSTERED
     estimates = (metric.estimate for measured in runs for metric in measured.metrics)
-    if any(each.value is not None and each.low is None for each in estimates):
+    if any(estimate.value is not None and estimate.low is None for estimate in estimates):
         yield NO_INTERVAL
     if any(measured.run.plan.kind == "perplexity" for measured in runs):
         yield _COMPARABLE
@@ -308,10 +308,14 @@ def _compared_table(source: EvaluationReading, pair: tuple[str, str]) -> Table:
     (first, second), compared = pair, _compared(source, pair)
     return table_of(
         MetricDifferenceRow,
-        (_difference(each, metric) for each in compared for metric in each.metrics),
+        (
+            _difference(comparison, metric)
+            for comparison in compared
+            for metric in comparison.metrics
+        ),
         "tourney/metric-differences@1",
         f"{second} minus {first}",
-        notes=(*(note for each in compared for note in _of_pair(each)), _CLUSTERED),
+        notes=(*(note for comparison in compared for note in _of_pair(comparison)), _CLUSTERED),
         facts={**source.facts, "first": first, "second": second},
     )
 

@@ -200,15 +200,15 @@ def _on_spared(spared: Spared) -> Iterator[str]:
 
 def _on_served(served: Sequence[EntrantSpendRow]) -> Iterator[str]:
     """Yield the spend of each endpoint entrant."""
-    for each in served:
-        answers = f"{counted(each.n_answers, 'answer')} by {each.model}"
-        took = f"{each.n_input:,} tokens in, {each.n_output:,} out"
-        by = f" by {each.price_table}" if each.price_table else ""
-        who = f"{each.entrant} (endpoint)"
-        yield f"{who}: {answers}, {took}: {dollars(each.usd)}{by}"
-        if each.n_maybe_billed:
-            yield f"{who}: {_maybe_billed(each.n_maybe_billed, each.maybe_usd)}"
-    if unpriced := dict.fromkeys(each.model for each in served if each.usd is None):
+    for entrant in served:
+        answers = f"{counted(entrant.n_answers, 'answer')} by {entrant.model}"
+        took = f"{entrant.n_input:,} tokens in, {entrant.n_output:,} out"
+        by = f" by {entrant.price_table}" if entrant.price_table else ""
+        who = f"{entrant.entrant} (endpoint)"
+        yield f"{who}: {answers}, {took}: {dollars(entrant.usd)}{by}"
+        if entrant.n_maybe_billed:
+            yield f"{who}: {_maybe_billed(entrant.n_maybe_billed, entrant.maybe_usd)}"
+    if unpriced := dict.fromkeys(entrant.model for entrant in served if entrant.usd is None):
         yield no_price(*unpriced)
 
 

@@ -77,7 +77,7 @@ def bias(ctx: Selected) -> None:
 def bias_table(rows: Iterable[BiasRow]) -> Table:
     """Return a row for each figure about a judge, and say what the measures mean."""
     shown = tuple(rows)
-    measures = {each.measure for each in shown if each.value is not None}
+    measures = {bias_row.measure for bias_row in shown if bias_row.value is not None}
     return table_of(
         BiasRow,
         shown,
@@ -94,9 +94,9 @@ def bias_table(rows: Iterable[BiasRow]) -> Table:
 def _reasons(rows: Iterable[BiasRow]) -> Iterator[str]:
     """Yield a note for each reason why a judge has no figure."""
     lacking: dict[tuple[str, str, str], list[str]] = {}
-    for each in rows:
-        if each.reason is not None:
-            lacking.setdefault((each.dimension, each.judge, each.reason), []).append(each.measure)
+    for row in rows:
+        if row.reason is not None:
+            lacking.setdefault((row.dimension, row.judge, row.reason), []).append(row.measure)
     for (dimension, judge, why), measures in lacking.items():
         yield f"{dimension}, {judge}: no {', '.join(measures)}: {why}."
 

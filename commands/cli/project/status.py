@@ -86,7 +86,7 @@ def status_table(ledger: Ledger, now: datetime) -> Table:
     events = [*ledger.read(until=head.position, types=IMPORTED_EVENTS)]
     imported, ratings = imported_sets(events), sorted(fold(IMPORTED_RATINGS, events).items())
     log = wal_of(ledger.path)
-    n_bytes = sum(each.stat().st_size for each in (ledger.path, log) if each.exists())
+    n_bytes = sum(path.stat().st_size for path in (ledger.path, log) if path.exists())
     return table_of(
         StatusRow,
         (
@@ -100,7 +100,11 @@ def status_table(ledger: Ledger, now: datetime) -> Table:
                 f"{ledger.path}: {counted(head.position, 'event')}, {n_bytes / 1e6:.1f} MB,"
                 f" checkpoint {head}"
             ),
-            *([_CURRENT] if any(each.reconciled for each in counts.values()) else []),
+            *(
+                [_CURRENT]
+                if any(stream_counts.reconciled for stream_counts in counts.values())
+                else []
+            ),
             *(_in_flight(batch, now) for batch in in_flight),
             *(_imported(name, each) for name, each in imported.items()),
             *(_rated(name, each) for name, each in ratings),
@@ -157,10 +161,10 @@ def _imported(name: str, each: ImportedSet) -> str:
 def _rated(name: str, imported: RatingsImported) -> str:
     """List a set's ratings, each on the scale of its file."""
     ratings = ", ".join(
-        f"{each.entrant} {each.rating:.1f}"
-        + (f" on {each.dimension}" if each.dimension else "")
-        + ("" if each.ci_low is None else f" ({each.ci_low:.1f} to {each.ci_high:.1f})")
-        for each in best_first(imported)
+        f"{rating.entrant} {rating.rating:.1f}"
+        + (f" on {rating.dimension}" if rating.dimension else "")
+        + ("" if rating.ci_low is None else f" ({rating.ci_low:.1f} to {rating.ci_high:.1f})")
+        for rating in best_first(imported)
     )
     return f"rated in {name}: {ratings}"
 

@@ -158,15 +158,15 @@ def missing_samples_table(
         notes=(
             f"{total} samples are missing" if total else "nothing remains to be evaluated",
             *endpoint_notes(costs),
-            *(note for each in scores for note in _score_notes(each)),
+            *(note for score in scores for note in _score_notes(score)),
             *refused,
         ),
         facts={
             "n_owed": total,
             "served": [asdict(cost) for cost in costs],
             "scores": [
-                {**each._asdict(), "cost": cost_fields(each.cost) if each.cost else None}
-                for each in scores
+                {**score._asdict(), "cost": cost_fields(score.cost) if score.cost else None}
+                for score in scores
             ],
             "refused": list(refused),
         },
@@ -224,21 +224,24 @@ def missing_verdicts_table(
         notes=(
             f"{total} queries are open" if total else "no query is open",
             *not_planned,
-            *(each.sentence for each in rewordings),
+            *(rewording.sentence for rewording in rewordings),
             *_edited_notes(texts, answers),
             *((f"{waiting} pairs wait for responses{_later(awaited)}",) if waiting else ()),
             *(cost_notes(cost) if cost else ()),
-            *(each.sentence for each in cascade),
+            *(advice.sentence for advice in cascade),
         ),
         facts={
             "n_owed": total,
             "n_waiting": waiting,
             "cascade": {
-                each.dimension: {**each.forecast._asdict(), "worth": each.forecast.is_worth_it}
-                for each in cascade
-                if each.forecast
+                advice.dimension: {
+                    **advice.forecast._asdict(),
+                    "worth": advice.forecast.is_worth_it,
+                }
+                for advice in cascade
+                if advice.forecast
             },
-            "asked_again": [each._asdict() for each in rewordings],
+            "asked_again": [rewording._asdict() for rewording in rewordings],
             "edited": [*texts, *(answers or ())],
             "cost": None if cost is None else cost_fields(cost),
             "awaited": None if awaited is None else dict(awaited._asdict()),

@@ -88,7 +88,7 @@ def _screen(table: Table, console: Console) -> Iterator[Text]:
     yield from _sentence(": ".join((table.title, *in_title)), "bold", console)
     fit = layout.fitted(cells, console.width)
     if fit is None:
-        names = [each for each in cells if each.column.role == "names"] or cells[:1]
+        names = [cell for cell in cells if cell.column.role == "names"] or cells[:1]
         for row in range(len(table.rows)):
             yield from map(Text, layout.stacked_lines(cells, names, row, console.width))
         return
@@ -192,10 +192,10 @@ def _svg(table: Table) -> str:
 def typed_columns(table: Table) -> dict[str, type]:
     """Return the keys of the rows, each with the type of its values."""
     keys = dict.fromkeys(key for row in table.rows for key in row)
-    rounded = {each.key for each in table.columns if each.digits is not None}
+    rounded = {column.key for column in table.columns if column.digits is not None}
     return {
         key: _type_of({type(row.get(key)) for row in table.rows}, float if key in rounded else str)
-        for key in keys or (each.key for each in table.columns)
+        for key in keys or (column.key for column in table.columns)
     }
 
 

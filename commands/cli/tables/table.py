@@ -13,7 +13,7 @@ from projections.results.columns import Column, RowType, columns_of, data_of
 
 def judged_by(judges: Sequence[JudgeSettings]) -> str:
     """Return the note that names the judge, or the judges whose majority counts."""
-    names = ", ".join(each.judge_id for each in judges)
+    names = ", ".join(judge.judge_id for judge in judges)
     return f"Judge: {names}" if len(judges) == 1 else f"Judges, by majority: {names}"
 
 
@@ -44,7 +44,7 @@ class Table:
     def keys(self, role: str) -> tuple[str, ...]:
         """Return the fields of a role, hidden ones included."""
         declared = columns_of(self.kind) if self.kind else self.columns
-        return tuple(each.key for each in declared if each.role == role)
+        return tuple(column.key for column in declared if column.role == role)
 
 
 def table_of(
@@ -104,7 +104,8 @@ def difference_table(then: Table, now: Table) -> Table:
     held = [*{column.key: column for column in (*then.columns, *now.columns)}.values()]
     rows, since = tuple(_rows(then, now)), then.facts["as_of"]
     names, beside, changing = (
-        [each for each in held if each.role == role] for role in ("names", "is beside", "changes")
+        [column for column in held if column.role == role]
+        for role in ("names", "is beside", "changes")
     )
     marks = [Column("Row", unknown="", key="mark")] if any(row["mark"] for row in rows) else []
     return Table(

@@ -46,7 +46,7 @@ def _distractors(fields: Fields) -> tuple[str, Sequence[str]]:
 def _fault(prompt: Prompt, distractors: Sequence[str]) -> str | None:
     if not distractors:
         return "has no distractors; write some, or leave its source out of `sources`"
-    answers = [words(each) for each in (str(prompt.gold_answer), *distractors)]
+    answers = [words(distractor) for distractor in (str(prompt.gold_answer), *distractors)]
     return "has the same answer twice" if len(set(answers)) < len(answers) else None
 
 
@@ -127,7 +127,7 @@ class BankChoices(ListedEvaluation[Prompt], PerplexityComparisonEvaluation):
         prompt = self.items[index]
         gold = str(prompt.gold_answer)
         answers = shuffle([gold, *self._wrong[prompt.prompt_id]], prompt.text)
-        return f"{prompt.text}\nAnswer:", [f" {each}" for each in answers], answers.index(gold)
+        return f"{prompt.text}\nAnswer:", [f" {answer}" for answer in answers], answers.index(gold)
 
 
 def _with_gold(bank: Sequence[Prompt], sources: Sequence[str]) -> Mapping[str, Prompt]:

@@ -160,7 +160,7 @@ class QuestionEvaluation(ListedEvaluation[Question]):
 
     def parts(self, table: str) -> Mapping[str, Self]:
         """Return each subject as an evaluation of its own, by name; nothing is asked twice."""
-        subjects = dict.fromkeys(each.subject for each in self.items)
+        subjects = dict.fromkeys(question.subject for question in self.items)
         return {name: self._part(name, table) for name in subjects if name}
 
     def _part(self, subject: str, table: str) -> Self:

@@ -50,14 +50,14 @@ class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):
     @check_arguments
     def __init__(self, *, folder: Path, path: UserPath) -> None:
         """Read the documents, in order of their names."""
-        super().__init__({each.name: _read(each) for each in _files(folder / path)})
+        super().__init__({file.name: _read(file) for file in _files(folder / path)})
 
 
 def _files(path: Path) -> Sequence[Path]:
     """Return a file, or the *.txt files of a folder."""
     if path.is_file():
         return [path]
-    files = sorted(each for each in path.glob("*.txt") if each.is_file())
+    files = sorted(file for file in path.glob("*.txt") if file.is_file())
     if not files:
         why = "has no *.txt files" if path.is_dir() else "there is no such file or folder"
         raise ConfigurationError([f"{path}: {why}; name a text file, or a folder of *.txt"])

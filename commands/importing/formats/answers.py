@@ -141,7 +141,7 @@ def _transcript(forms: Fields) -> str | None:
 def texts_of(value: object) -> tuple[str, ...]:
     """Return the texts of a list, one for each question of a conversation; of others none."""
     texts = value if isinstance(value, list) else []
-    return tuple(texts) if all(isinstance(each, str) for each in texts) else ()
+    return tuple(texts) if all(isinstance(text, str) for text in texts) else ()
 
 
 def _tourney(cells: Cells) -> Iterator[AnswerRow]:
@@ -166,7 +166,7 @@ def _lm_eval(cells: Cells) -> Iterator[AnswerRow]:
     texts = document.values() if isinstance(document, dict) else [document]
     asked, prompt = _asked_by(context)
     yield AnswerRow(
-        (*asked, *(each for each in texts if isinstance(each, str))),
+        (*asked, *(text for text in texts if isinstance(text, str))),
         responses[0][0] if responses and responses[0] else None,
         asked=asked[-1] if asked else None,
         prompt=prompt,
@@ -176,7 +176,7 @@ def _lm_eval(cells: Cells) -> Iterator[AnswerRow]:
 def _arena_hard(cells: Cells) -> Iterator[AnswerRow]:
     """Read arena-hard's `model_answer` of v2.0."""
     turns = cells.structured("messages", list[dict[str, object]])
-    said = [each.get("content") for each in turns if each.get("role") == "assistant"]
+    said = [turn.get("content") for turn in turns if turn.get("role") == "assistant"]
     asked = _asked_in(turns)[:1]
     yield AnswerRow(
         (cells.text("uid"), *asked),
@@ -225,7 +225,7 @@ def _promptfoo_row(cells: Cells) -> AnswerRow:
     milliseconds = cells.optional_number("latencyMs")
     output = response.fields.get("output")
     return AnswerRow(
-        (*asked, *(each for each in variables if isinstance(each, str))),
+        (*asked, *(variable for variable in variables if isinstance(variable, str))),
         None if is_missing(output) and output != "" else _text(output, "response.output"),
         asked=asked[-1] if asked else None,
         prompt=prompt,
@@ -267,7 +267,7 @@ def _asked_by(request: object) -> tuple[Sequence[str], Fields]:
     """
     turns = unpacked(request)
     tables = turns if isinstance(turns, list) and is_run(turns) else []
-    messages = [{name: each.get(name) for name in ("role", "content")} for each in tables]
+    messages = [{name: table.get(name) for name in ("role", "content")} for table in tables]
     whole = _transcript({"messages": messages}) if messages else None
     if whole is None and isinstance(request, str):
         return [request], {}
@@ -277,8 +277,8 @@ def _asked_by(request: object) -> tuple[Sequence[str], Fields]:
 
 def _asked_in(turns: Sequence[Fields]) -> list[str]:
     """Return the texts that the user says in turns."""
-    contents = (each.get("content") for each in turns if each.get("role") == "user")
-    return [each for each in contents if isinstance(each, str)]
+    contents = (turn.get("content") for turn in turns if turn.get("role") == "user")
+    return [content for content in contents if isinstance(content, str)]
 
 
 def _said(content: object) -> str | None:
@@ -399,8 +399,8 @@ def _parts_of(number: int, message: Fields) -> Iterator[tuple[str, str]]:
 def _result(value: object) -> str:
     texts = value if isinstance(value, list) else [value]
     return "\n".join(
-        str(each["text"]) if isinstance(each, dict) and "text" in each else _json(each)
-        for each in texts
+        str(text["text"]) if isinstance(text, dict) and "text" in text else _json(text)
+        for text in texts
     )
 
 

@@ -16,7 +16,9 @@ _ALL: Final = (
 )
 """A file is of the first format that its columns tell."""
 
-FORMATS: Final[Mapping[str, BattleFormat]] = {each.name: each for each in _ALL}
+FORMATS: Final[Mapping[str, BattleFormat]] = {
+    battle_format.name: battle_format for battle_format in _ALL
+}
 
 
 def format_of(header: Collection[str]) -> BattleFormat:

@@ -124,7 +124,7 @@ class BattleFormat(NamedTuple):
     def missing_from(self, header: Collection[str]) -> tuple[str, ...]:
         """Return the required fields that are not there."""
         layouts = [each for each in (self.required, self.or_required) if each]
-        missing = [tuple(name for name in each if name not in header) for each in layouts]
+        missing = [tuple(name for name in layout if name not in header) for layout in layouts]
         return min(missing, key=len, default=())
 
     def is_told_by(self, header: Collection[str]) -> bool:
@@ -217,7 +217,7 @@ class Cells:
         """Return a list of texts, or one text with semicolons between them; each once."""
         given = self.fields.get(name)
         cells = given if isinstance(given, list) else [given]
-        texts = (Cells({name: each}).optional_text(name) or "" for each in cells)
+        texts = (Cells({name: cell}).optional_text(name) or "" for cell in cells)
         parts = (part.strip() for text in texts for part in text.split(";"))
         return tuple(dict.fromkeys(part for part in parts if part))
 

@@ -68,7 +68,9 @@ def _depth_first(edges: NDArray[np.bool_]) -> list[int]:
         way = [] if root in seen else [root]
         while way:
             seen.add(way[-1])
-            following = next((each for each in successors[way[-1]] if each not in seen), None)
+            following = next(
+                (successor for successor in successors[way[-1]] if successor not in seen), None
+            )
             if following is None:
                 done.append(way.pop())
             else:

@@ -167,7 +167,9 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
 
 def _product(several: Sequence[Components]) -> Components:
     """Intersect components; above is above in some, in the same component in the others."""
-    labels, label = np.unique([each.label for each in several], axis=1, return_inverse=True)
+    labels, label = np.unique(
+        [components.label for components in several], axis=1, return_inverse=True
+    )
     same_or_above = np.ones((labels.shape[1], labels.shape[1]), dtype=np.bool_)
     for each, row in zip(several, labels, strict=True):
         same_or_above &= each.above[np.ix_(row, row)] | (row[:, None] == row)

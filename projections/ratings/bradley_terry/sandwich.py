@@ -76,7 +76,7 @@ class Sandwich:
     def influences(self, figures: Floats) -> Floats:
         """Return the influence of each cluster on m figures, (n_clusters, m), bias-reduced."""
         response = (figures @ self.inverse).T
-        return np.concatenate([each.bias_reduced() @ response for each in self._blocks()])
+        return np.concatenate([block.bias_reduced() @ response for block in self._blocks()])
 
     @cached_property
     def _meat(self) -> Floats:
@@ -90,10 +90,10 @@ class Sandwich:
     def _freedom(self, response: Floats) -> Floats:
         """Return the degrees of freedom of m figures, (m,), by their response to g, (m, k)."""
         once, squares = np.zeros((2, len(response)))
-        for each in self._blocks():
-            of_cluster = np.add.reduceat(each.parts(response), each.starts)
-            once += each.count @ of_cluster
-            squares += each.count @ of_cluster**2
+        for block in self._blocks():
+            of_cluster = np.add.reduceat(block.parts(response), block.starts)
+            once += block.count @ of_cluster
+            squares += block.count @ of_cluster**2
         with np.errstate(invalid="ignore", divide="ignore"):  # of a figure that is fixed
             return np.asarray(once**2 / squares - 1.0)
 

@@ -82,8 +82,11 @@ def biases(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Iterator[
 
 def _families_of(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Families:
     return Families(
-        {each.entrant_id: family_of(each.weights, each.entrant_id) for each in tournament.roster},
-        {str(each.judge_id): family_of(each.model, each.judge_id) for each in judges},
+        {
+            entrant.entrant_id: family_of(entrant.weights, entrant.entrant_id)
+            for entrant in tournament.roster
+        },
+        {str(judge.judge_id): family_of(judge.model, judge.judge_id) for judge in judges},
     )
 
 
@@ -103,10 +106,10 @@ def _bounded(found: Estimate) -> Bounded:
 def _retests(group: Iterable[Settlement], said: Said) -> Iterator[BiasRow]:
     """Yield how many verdicts changed when their query was asked again, if any was."""
     repeated = {
-        key: (each.cluster, {first, again})
-        for each in group
-        if each.match is not None
-        for _, key in each.match.keys
+        key: (settlement.cluster, {first, again})
+        for settlement in group
+        if settlement.match is not None
+        for _, key in settlement.match.keys
         if (first := said(key)) and (again := said(repeat_key(key)))
     }
     if not repeated:
@@ -126,7 +129,11 @@ def _styles(pairs: JudgedPairs) -> Iterator[BiasRow]:
     except CannotRate as error:
         yield from (missing(feature, error.why) for feature in _STYLES)
         return
-    effects = {each.feature: each for each in found.coefficients if each.feature != SLOT}
+    effects = {
+        coefficient.feature: coefficient
+        for coefficient in found.coefficients
+        if coefficient.feature != SLOT
+    }
     for feature in _STYLES:
         if feature not in effects:
             yield missing(feature, _ALWAYS_ALIKE)

@@ -129,7 +129,7 @@ def _pairs_of(
     rows: list[_Row] = [
         (number, match, forward_took[forward], swapped_took[swapped])
         for number, group in enumerate(groups)
-        for match in (each.match for each in group)
+        for match in (settlement.match for settlement in group)
         if match is not None and not match.is_identical
         if (forward := said(match.forward_key)) is not None
         if (swapped := said(match.swapped_key)) is not None

@@ -173,7 +173,7 @@ def _why_not(judge: str, shared: JudgedPairs, kin: JudgedPairs, families: Famili
 def _own(judge: str, shared: JudgedPairs, families: Families) -> Floats:
     """Return 1 where this judge saw a alone of its family, -1 where b alone, (n,)."""
     family = families.of_judges[judge]
-    is_own = np.array([families.of_entrants[each] == family for each in shared.entrants])
+    is_own = np.array([families.of_entrants[entrant] == family for entrant in shared.entrants])
     is_by = shared.judge == shared.judges.index(judge)
     more = is_own[shared.a].astype(np.float64) - is_own[shared.b]
     return np.where(is_by, more, 0.0)
