@@ -134,13 +134,13 @@ class Redactions:
             """Say whether two responses are one, or have one text that is still known."""
             return response == other or text_of(response) == text_of(other) != REDACTED
 
-        found = (
+        digests = (
             key
             for key, sent in self.asked.items()
             if (sent.prompt_id, sent.rubric_digest, sent.judge, sent.order) == wanted
             and all(map(is_same, _asked_about(sent), of))
         )
-        return max(found, key=self.asked_at.__getitem__, default=None)
+        return max(digests, key=self.asked_at.__getitem__, default=None)
 
     def _concerning(self, response: ResponseGenerated) -> Self:
         concerned = self.concerned | {response.response_key}

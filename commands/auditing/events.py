@@ -25,7 +25,7 @@ def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
         NotFound: The name means nothing, or several things.
     """
     is_text = name.encode(errors="replace").decode() == name  # a command line may hold any bytes
-    found: Sequence[StoredEvent] = (
+    events: Sequence[StoredEvent] = (
         is_text
         and (
             _at(ledger, name)
@@ -33,16 +33,16 @@ def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
             or (*ledger.rows_with_id(name), *_keyed(ledger, name))
         )
     ) or ()
-    if not found:
+    if not events:
         raise NotFound(
             f"{name!r} is not a position, label or key in {ledger.path}; see `tourney log`"
         )
-    if len({event.decode().event.natural_key[0] for event in found}) > 1:
-        meant = shortened([f"{event.position} {event.type}" for event in found])
+    if len({event.decode().event.natural_key[0] for event in events}) > 1:
+        meant = shortened([f"{event.position} {event.type}" for event in events])
         raise NotFound(
-            f"{name!r} means {len(found)} events: {meant}; give more of the id, or a position"
+            f"{name!r} means {len(events)} events: {meant}; give more of the id, or a position"
         )
-    return found
+    return events
 
 
 def _at(ledger: Ledger, name: str) -> Sequence[StoredEvent]:

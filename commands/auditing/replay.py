@@ -221,12 +221,12 @@ def differences_from_claim(
         redacted: The positions of redacted events.
     """
     for artifact in claim.ratings.artifacts:
-        found = digests.get(artifact.path)
-        if found is None:
+        digest = digests.get(artifact.path)
+        if digest is None:
             yield Difference(claim.run, artifact.path, "was published and is no longer made")
-        elif found != artifact.digest and claim.may_differ(artifact.path):
+        elif digest != artifact.digest and claim.may_differ(artifact.path):
             yield Difference(claim.run, artifact.path, _EARLIER_ARITHMETIC, is_fault=False)
-        elif found != artifact.digest:
+        elif digest != artifact.digest:
             why = "differs from what was published"
             yield _differing(claim.run, artifact.path, why, redacted)
 

@@ -28,14 +28,14 @@ def noted_heads(name: str) -> tuple[Head, ...]:
     """
     path = Path(name)
     try:
-        found = find_heads(path.read_text(encoding="utf-8", errors="replace"))
+        heads = find_heads(path.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         if error.errno in _NO_SUCH_FILE:
             return (Head.parse(name),)
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
-    if not found:
+    if not heads:
         raise ConfigurationError([f"{path}: it holds no head hash, such as DIGEST@POSITION"])
-    return found
+    return heads
 
 
 class Verification(NamedTuple):

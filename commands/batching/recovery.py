@@ -233,12 +233,12 @@ def _retrieved(port: _Port, provider_batch_id: str) -> BatchState | None:
         NotFound: It has not ended, and only its results tell its requests.
     """
     try:
-        found = port.retrieve(provider_batch_id)
+        batch = port.retrieve(provider_batch_id)
     except BatchGone:
         return None
-    if found.queries_digest is None and not found.has_ended:
+    if batch.queries_digest is None and not batch.has_ended:
         raise NotFound(f"{provider_batch_id} has not ended: its requests are known only then")
-    return found
+    return batch
 
 
 def is_of(batch: Batch, found: BatchState, port: _Port) -> bool:

@@ -95,8 +95,8 @@ def evaluate(
     with inferences_on(engine, _Alone(generation), say) as inference_of:
         planned = plan_alone(uses, inference_of(entrant), READERS, how)
         with progress_on_stderr() as on_progress:
-            found = _evaluated(ledger, planned, on_progress)
-    writer.write(metrics_table(found))
+            reading = _evaluated(ledger, planned, on_progress)
+    writer.write(metrics_table(reading))
     say(f"on record in {ledger}: see `tourney project metrics -l {shlex.quote(str(ledger))}`")
 
 

@@ -80,8 +80,8 @@ class EvaluationRecorder:
         if last is not None and is_same_plan(plan, last):
             return last
         numbered = replace(plan, number=last.number + 1 if last else 1)
-        known = {*self._items, *self.state.entrants}
-        self.record([*registered(known), numbered])
+        digests = {*self._items, *self.state.entrants}
+        self.record([*registered(digests), numbered])
         return numbered
 
     def is_due(self, plan: EvaluationPlanned) -> bool:

@@ -200,8 +200,8 @@ class _ResponseWork:
         n_empty, entrant = Counter[EntrantId](), self._entrant
         own = (batch for batch in ended if batch.planned.judge.label == entrant.entrant_id)
         for key in (key for batch in own for key in batch.planned.queries):
-            found = self._recorder.state.responses.get(key)
-            why = found and why_stop(entrant, found.text, found.finish_reason, n_empty)
+            response = self._recorder.state.responses.get(key)
+            why = response and why_stop(entrant, response.text, response.finish_reason, n_empty)
             if why:
                 raise NothingReadable(why)
 

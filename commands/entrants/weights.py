@@ -32,8 +32,8 @@ def folder_digest(folder: Path) -> Digest:
     if not folder.is_dir():
         remedy = f"download it, for example with `hf download ORG/NAME --local-dir {folder}`"
         raise WeightsError(folder, "there is no such folder of weights", remedy)
-    found = (*folder.iterdir(), *folder.glob(f"{_TEMPLATES}/*"))
-    files = sorted(file for file in found if file.suffix in READ_SUFFIXES)
+    paths = (*folder.iterdir(), *folder.glob(f"{_TEMPLATES}/*"))
+    files = sorted(file for file in paths if file.suffix in READ_SUFFIXES)
     if not any(file.suffix == ".safetensors" for file in files):
         raise WeightsError(folder, "it holds no *.safetensors file", "convert the weights first")
     return digest_of([[file.relative_to(folder).as_posix(), file_digest(file)] for file in files])

@@ -274,12 +274,12 @@ def _evaluate(
         on_progress(what, n_done, len(missing))
         look_at(batch)
     if recorder.is_due(plan):
-        known = recorder.state.run(last).observed if last else ()
+        samples = recorder.state.run(last).observed if last else ()
         scored = {sample.natural_key for sample in run.observed if sample.scored}  # one by one
         _complete(recorder, planned._replace(plan=plan), run, among)
         n_rescored = _n_others(
             recorder.state.run(plan).observed,
-            [sample for sample in known if sample.natural_key in scored],
+            [sample for sample in samples if sample.natural_key in scored],
         )
     return EvaluationCounts(len(run.missing), n_seen, n_done - n_seen, n_rescored)
 
@@ -291,9 +291,9 @@ def _complete(
     among: Sequence[PlannedEvaluation],
 ) -> None:
     """Record that a plan is complete, unless it waits for the tasks of its group."""
-    evaluation, known = planned.evaluation, recorder.state
+    evaluation, evaluations = planned.evaluation, recorder.state
     if not evaluation.members:
-        changed = _changed_scores(evaluation, known.run(planned.plan), before)
+        changed = _changed_scores(evaluation, evaluations.run(planned.plan), before)
         recorder.complete(planned.plan, changed)
         return
     of_entrant = (
@@ -306,9 +306,11 @@ def _complete(
         for planned_evaluation in (*of_entrant, planned)
     }
     members = [named[member.id] for member in evaluation.members if member.id in named]
-    if len(members) < len(evaluation.members) or any(known.run(m.plan).missing for m in members):
+    if len(members) < len(evaluation.members) or any(
+        evaluations.run(m.plan).missing for m in members
+    ):
         return
-    observed = {member.evaluation: _observed(member, known) for member in members}
+    observed = {member.evaluation: _observed(member, evaluations) for member in members}
     with blame_evaluation(evaluation.id, "scoring its samples"):
         completion = evaluation.completion(observed)
     recorder.complete(planned.plan, *completion)

@@ -132,14 +132,14 @@ def _answers_of(file: Path, rows: Iterable[Record | BadRow]) -> Sequence[AnswerR
     Raises:
         ConfigurationError: A row is no answer.
     """
-    found: list[AnswerRow] = []
+    answers: list[AnswerRow] = []
     for row in answers_of_rows(rows):
         if isinstance(row, BadRow):
             raise ConfigurationError([f"{file}:{row.line}: {row.why}"])
-        found.append(row[1])
-    if not found:
+        answers.append(row[1])
+    if not answers:
         raise ConfigurationError([f"{file}: it holds no answers"])
-    return found
+    return answers
 
 
 def _of_files(

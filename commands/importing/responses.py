@@ -177,16 +177,16 @@ def _lines(file: Path, registered: _Cells) -> Iterator[FoundResponse | BadLine]:
 
 def _response(cached: CachedResponse, registered: _Cells, digest: Digest) -> ResponseGenerated:
     """Return a line as the response of a registered entrant to a registered prompt."""
-    cell, said = _cell(cached, registered), cached.diagnostics
-    is_cut = said.n_tokens_generated >= cell.entrant.max_new_tokens
+    cell, diagnostics = _cell(cached, registered), cached.diagnostics
+    is_cut = diagnostics.n_tokens_generated >= cell.entrant.max_new_tokens
     return cell.made(
         text=cached.response_text,
         finish_reason="length" if is_cut else "stop",  # or it ended with the last allowed token
         n_prompt_tokens=None,
-        n_generated_tokens=said.n_tokens_generated,
+        n_generated_tokens=diagnostics.n_tokens_generated,
         elapsed_s=None,
         p_correct=cached.p_correct,
-        diagnostics=_diagnostics(said, cell.entrant),
+        diagnostics=_diagnostics(diagnostics, cell.entrant),
         imported_from=digest,
     )
 

@@ -160,8 +160,8 @@ class JudgeSide:
     def lost(self, batch: Batch) -> tuple[Unanswered, ...]:
         """Return what has no result, after its last attempt."""
         state = self._recorder.state
-        found = (_lost_of(state, query) for query in _queries_of(self._recorder, batch))
-        return tuple(query for query in found if query is not None)
+        queries = (_lost_of(state, query) for query in _queries_of(self._recorder, batch))
+        return tuple(query for query in queries if query is not None)
 
     def record(self, batch: Batch, answers: Sequence[BatchAnswer]) -> None:
         """Record what the judge said, and what it cost."""
@@ -205,9 +205,9 @@ def everything_asked(
     recorder: Recorder, state: Tournament, judge: JudgeSettings, position: int | None = None
 ) -> JudgeTask:
     """Return all that a judge could be asked, now or as of an earlier position."""
-    known, items = recorder.evaluations(position)
+    evaluations, items = recorder.evaluations(position)
     scorers = Scorers(state.judges, state.rubrics)
-    questions = score_questions(known, items, known.every.values(), scorers)
+    questions = score_questions(evaluations, items, evaluations.every.values(), scorers)
     answers = tuple(question for question in questions if question.judge == judge)
     prompts = [prompt.prompt_id for prompt in state.bank]
     sent = {key for batch in recorder.state.own_batches for key in batch.planned.queries}

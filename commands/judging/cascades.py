@@ -40,10 +40,10 @@ class CascadeAdvice(NamedTuple):
     @property
     def sentence(self) -> str:
         """What the two judges' verdicts say of a cascade, and whether to set one up."""
-        found = self.forecast
-        if found is None:
+        forecast = self.forecast
+        if forecast is None:
             return f"{self.dimension}: no forecast of a `share` for {self.strong}: {self.why}"
-        return f"{self.dimension}: {self._advice(found)}. {self._evidence(found)}"
+        return f"{self.dimension}: {self._advice(forecast)}. {self._evidence(forecast)}"
 
     def _advice(self, found: CascadeForecast) -> str:
         if found.gain is None:

@@ -260,8 +260,8 @@ class _Asked:
     @cached_property
     def _queries(self) -> list[JudgeQuery]:
         """Queries whose mean cost stands for all; without responses, as if those were long."""
-        found = evenly_spaced(self._matches, PRICED_OF_ALL)
-        return [match.forward for match in found] or [
+        matches = evenly_spaced(self._matches, PRICED_OF_ALL)
+        return [match.forward for match in matches] or [
             query.asked
             for query in awaited_queries(self.state, self.bank, self.judge, self.rules)
             if self.rubric.dimension in {open_query.subject for open_query in query.every}

@@ -50,9 +50,9 @@ def _previews(
     state: Tournament, prompt: Prompt, judge: JudgeSettings, build: RequestBuilder | None
 ) -> Iterator[RequestPreview]:
     """Yield the first pair of each dimension whose responses differ, or else its first pair."""
-    found = [*complete_matches(state, [prompt.prompt_id], judge)]
+    matches = [*complete_matches(state, [prompt.prompt_id], judge)]
     for rubric in state.dimensions:
-        of_rubric = [match for match in found if match.pairing.rubric == rubric]
+        of_rubric = [match for match in matches if match.pairing.rubric == rubric]
         if of_rubric:
             match = min(of_rubric, key=lambda each: each.is_identical)
             query = _first_query(match)

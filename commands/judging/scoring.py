@@ -133,11 +133,11 @@ def require_judges(recorder: Recorder, scoring: Scoring) -> None:
         NoCredentials: Providers need API keys that are not set; all are named.
         Refused: A cap cannot be kept, or no terminal is here to confirm.
     """
-    known, _ = recorder.evaluations()
+    evaluations, _ = recorder.evaluations()
     waits_for_answers = {
         evaluation.scored_by.judge
         for evaluation in scoring.plans
-        if evaluation.scored_by and known.run(evaluation).missing
+        if evaluation.scored_by and evaluations.run(evaluation).missing
     }
     state = recorder.state
     judges = {state.judges[waits_for_answer] for waits_for_answer in waits_for_answers}
@@ -211,9 +211,11 @@ def _n_unscored(state: Tournament, task: JudgeTask) -> int:
 
 def _shared(recorder: Recorder, task: JudgeTask) -> Iterator[RecordFact]:
     """Yield which samples have an answer that was sent on behalf of others."""
-    known, _ = recorder.evaluations()
+    evaluations, _ = recorder.evaluations()
     for answer in task.answers:
-        if recorder.state.was_asked(answer.asked.query_key) and (more := unlinked(known, answer)):
+        if recorder.state.was_asked(answer.asked.query_key) and (
+            more := unlinked(evaluations, answer)
+        ):
             yield RecordFact(
                 ScoreShared(query_key=answer.asked.query_key, scoring=answer.scoring, samples=more)
             )

@@ -44,7 +44,7 @@ def forecast_stops(
     if n_looks_of(state) is None or judge != looked_at(state):
         return
     for rubric in state.dimensions:
-        known, unknown = (
+        open_queries, unknown = (
             [query for query in those if rubric.dimension in {one.subject for one in query.every}]
             for those in (queries, awaited)
         )
@@ -52,18 +52,20 @@ def forecast_stops(
             n_waves = waves_to_ask(state, rubric)
         except CannotRate:  # then there is nothing to forecast by
             continue
-        if n_waves and (known or unknown):
-            n_known, n_unknown = (_n_asked(state, each, n_waves) for each in (known, unknown))
-            usd = pricing.expected_usd([request.asked for request in known])
+        if n_waves and (open_queries or unknown):
+            n_known, n_unknown = (
+                _n_asked(state, each, n_waves) for each in (open_queries, unknown)
+            )
+            usd = pricing.expected_usd([request.asked for request in open_queries])
             more = _mean_cost(state, judge, rubric, pricing).of(n_unknown, unknown)
             low, high = np.quantile(n_known + n_unknown, _ENDS).round().astype(int)
             amount = ""
             if usd is not None and more is not None:
-                n_priced = sum(len(request.every) for request in known)
+                n_priced = sum(len(request.every) for request in open_queries)
                 amount = _amount(n_known * (usd / max(1, n_priced)) + more)
             yield (
                 f"{rubric.dimension}: in 9 of 10 cases the looks leave {low:,} to {high:,} of"
-                f" {len(known) + len(unknown):,} queries to ask{amount}"
+                f" {len(open_queries) + len(unknown):,} queries to ask{amount}"
             )
 
 
@@ -113,11 +115,11 @@ def _mean_cost(
     state: Tournament, judge: JudgeSettings, rubric: Rubric, pricing: Pricing
 ) -> _MeanCost:
     bank = [prompt.prompt_id for prompt in state.bank]
-    found = [
+    matches = [
         match for match in complete_matches(state, bank, judge) if match.pairing.rubric == rubric
     ]
     by_prompt: dict[PromptId, list[float]] = {}
-    for match in evenly_spaced(found, PRICED_OF_ALL):
+    for match in evenly_spaced(matches, PRICED_OF_ALL):
         usd = pricing.expected_usd([match.forward])
         if usd is None:
             return _MeanCost(None, 0.0, 0)

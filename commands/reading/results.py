@@ -104,16 +104,16 @@ def outcome_rows(compared: Iterable[Compared]) -> Iterator[OutcomeRow]:
 def response_rows(state: Tournament) -> Iterator[ResponseRow]:
     """Yield every planned response, missing ones included."""
     for cell in planned_responses(state, [prompt.prompt_id for prompt in state.bank]):
-        found = shown_response(state, cell)
+        response = shown_response(state, cell)
         yield ResponseRow(
             prompt=cell.prompt.prompt_id,
             entrant=cell.entrant.entrant_id,
             response_key=cell.response_key,
-            finish_reason=found.finish_reason if found else None,
-            n_tokens=found.n_generated_tokens if found else None,
-            text=found.text if found else None,
-            p_correct=found.p_correct if found else None,
-            imported_from=found.imported_from if found else None,
+            finish_reason=response.finish_reason if response else None,
+            n_tokens=response.n_generated_tokens if response else None,
+            text=response.text if response else None,
+            p_correct=response.p_correct if response else None,
+            imported_from=response.imported_from if response else None,
         )
 
 

@@ -278,8 +278,8 @@ class TournamentView(OutcomesView):
     def _evaluations(self) -> tuple[Evaluations, Items]:
         with Ledger.read_only(self.ledger) as opened:
             events = opened.read(until=self.as_of, types=ASKED_EVENTS)
-            known, items = fold(asked_evaluations_of(self.tournament), events)
-        return known, items
+            evaluations, items = fold(asked_evaluations_of(self.tournament), events)
+        return evaluations, items
 
     @cached_property
     def _reading(self) -> JudgedTournament:

@@ -202,18 +202,18 @@ def replies_of(
 ) -> Iterator[JudgeReply]:
     """Yield both orders' replies; identical responses may never have been judged."""
     for order, key in match.keys:
-        said = replied(state, key)
-        if said is None:
+        query = replied(state, key)
+        if query is None:
             continue
         first, second = names if order == "forward" else names[::-1]
         yield JudgeReply(
-            said.judge,
+            query.judge,
             order,
             first,
-            _verdict(said.verdict, first, second)
-            if isinstance(said, VerdictReceived)
+            _verdict(query.verdict, first, second)
+            if isinstance(query, VerdictReceived)
             else f"no verdict: {failure_of(state, key)}",
-            shown_reply(said.reply, most),
+            shown_reply(query.reply, most),
         )
 
 

@@ -46,8 +46,8 @@ def finding_of(board: Leaderboard, account: Account) -> LeadFinding:
     to differ from it. At the level of the intervals, whoever is truly best is among those named.
     While pairs are pending, the sentence begins with how many are judged.
     """
-    found, so_far = _finding_of(board), account.so_far
-    return found._replace(sentence=f"{so_far}. {found.sentence}") if so_far else found
+    finding, so_far = _finding_of(board), account.so_far
+    return finding._replace(sentence=f"{so_far}. {finding.sentence}") if so_far else finding
 
 
 def _finding_of(board: Leaderboard) -> LeadFinding:

@@ -228,8 +228,8 @@ def _provenance(subject: Subject) -> dict[str, object]:
         ),
     ]
     if opening is not None:
-        told = subject.results.judge.told(opening.instructions)
-        digests.append(("instructions", told.version, told.digest))
+        instructions = subject.results.judge.told(opening.instructions)
+        digests.append(("instructions", instructions.version, instructions.digest))
         digests.append(("settings", state.stream, opening.configuration_digest))
     checked = [f"tourney verify --checkpoint {subject.head}"]
     if subject.is_run:

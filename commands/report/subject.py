@@ -55,5 +55,7 @@ def subject_of(ledger: Ledger, results: Results, *, is_run: bool) -> Subject:
     """Read from a ledger what a report shows beside the results, up to the same position."""
     stream, until = results.tournament.stream, results.publication.as_of
     spend = fold(spend_of(stream), ledger.read(stream=stream, until=until))
-    known, items = fold(asked_evaluations_of(stream), ledger.read(until=until, types=ASKED_EVENTS))
-    return Subject(results, spend, tuple(map(metrics_of, known.runs)), items, is_run)
+    evaluations, items = fold(
+        asked_evaluations_of(stream), ledger.read(until=until, types=ASKED_EVENTS)
+    )
+    return Subject(results, spend, tuple(map(metrics_of, evaluations.runs)), items, is_run)

@@ -199,8 +199,8 @@ def prompts_page(
     view: LiveView, chosen: PromptFilter, number: str = "1", fault: str | None = None
 ) -> str:
     """Return a page of the prompts that pass a filter, and of how their battles ended."""
-    found = chosen.find(view)
-    pager = _pager("/prompts", chosen.query, len(found), number)
+    prompts = chosen.find(view)
+    pager = _pager("/prompts", chosen.query, len(prompts), number)
     return render(
         "prompts.html",
         {
@@ -208,7 +208,9 @@ def prompts_page(
             "chosen": chosen,
             "marks": MARKS,
             "pager": pager,
-            "prompts": [(prompt, _beginning(prompt)) for prompt in found[pager.first : pager.last]],
+            "prompts": [
+                (prompt, _beginning(prompt)) for prompt in prompts[pager.first : pager.last]
+            ],
             "counts": view.index.counts,
             "kinds": KINDS,
             **_common(view, fault),

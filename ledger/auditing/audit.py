@@ -130,9 +130,9 @@ class ChainAuditor:
             for page in self._ledger.pages(_ALL, _BEFORE_ALL, self._until):
                 for row in page:
                     self._audit(row)
-                found = [_recorded_or_fault(row) for row in page]
-                self._told += _redactions_in(found)
-                yield found
+                queries = [_recorded_or_fault(row) for row in page]
+                self._told += _redactions_in(queries)
+                yield queries
         except CannotRead as error:
             why = f"something behind it cannot be read: {error.why}"
             self._faults.append(Fault(self._position, why))

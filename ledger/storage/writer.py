@@ -172,10 +172,10 @@ class EventWriter:
 
     def _find(self, key: bytes) -> StoredEvent | None:
         row = self._connection.execute(_WITH_KEY, (key,)).fetchone()
-        found = StoredEvent.of(row) if row else None
-        if found is not None and key_of(found.event_id) != key:
-            raise UnreadableEvent(found.position, "an index leads to it from the key of another")
-        return found
+        event = StoredEvent.of(row) if row else None
+        if event is not None and key_of(event.event_id) != key:
+            raise UnreadableEvent(event.position, "an index leads to it from the key of another")
+        return event
 
 
 _NOTHING: Final = StoredEvent(0, b"", "", 0, "", 0, 0, b"", b"", GENESIS)

@@ -57,8 +57,10 @@ def manifest(results: RatedRun) -> Fields:
 
 
 def _instructions(opening: TournamentOpened | None) -> Json:
-    told = opening.instructions if opening else None
-    return {"version": told.version, "digest": told.digest} if told else None
+    instructions = opening.instructions if opening else None
+    return (
+        {"version": instructions.version, "digest": instructions.digest} if instructions else None
+    )
 
 
 def _pilot_seed(configuration: Fields) -> Json:

@@ -120,16 +120,16 @@ def current_votes(
     n_outdated = 0
     for event in events:
         if event.drawn is None:
-            found = [*on]
+            dimensions = [*on]
         else:
             (vote,) = event.battles()
-            found = [
+            dimensions = [
                 pairing.rubric.dimension
                 for pairing in planned[_names(vote)]
                 if _digest(pairing, name, vote.judge_model) == event.file_digest
             ]
-            n_outdated += not found
-        for dimension in found:
+            n_outdated += not dimensions
+        for dimension in dimensions:
             on[dimension].append(event)
     return CurrentVotes(on, n_outdated)
 

@@ -105,9 +105,11 @@ def calibrate_judge(
     """
     shared = votes_with_margins(judged, votes)
     shared = shared._replace(battles=shared.battles.grouped(same or {}))
-    found = calibrate(*shared)
+    temperature = calibrate(*shared)
     usual = log_likelihood(*shared, temperature=TEMPERATURE)
-    return JudgeCalibration(name, found, log_likelihood(*shared, temperature=found.value), usual)
+    return JudgeCalibration(
+        name, temperature, log_likelihood(*shared, temperature=temperature.value), usual
+    )
 
 
 def votes_with_margins(judged: ScoredBattles, votes: Battles) -> ScoredBattles:

@@ -46,9 +46,9 @@ def fragility(
     """
     ratings = rate_points(battles, replace(parameters, anchor=None))
     return tuple(
-        found
+        fragility_row
         for members in ratings.rated_groups()
-        for found in _within(dimension, battles, ratings, members)
+        for fragility_row in _within(dimension, battles, ratings, members)
     )
 
 

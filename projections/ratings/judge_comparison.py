@@ -198,8 +198,8 @@ def _moved(sides: Sequence[Battles], ratings: Sequence[PointRatings]) -> _Moved:
     for members in _common_groups(ratings):
         inside = np.isin(sides[0].a, members) & np.isin(sides[0].b, members)
         both = [
-            _strengths(*found.fitted(side, members)[:2])
-            for side, found in zip(sides, ratings, strict=True)
+            _strengths(*point_ratings.fitted(side, members)[:2])
+            for side, point_ratings in zip(sides, ratings, strict=True)
         ]
         whole, without = (ELO * (second - first) for first, second in zip(*both, strict=True))
         n_prompts = len(without)

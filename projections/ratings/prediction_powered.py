@@ -104,17 +104,24 @@ def rate_with_votes(battles: VotedBattles, parameters: BradleyTerryParameters) -
             " prompts",
             "leave out the options for others",
         )
-    found, entrants, n = fit(battles), battles.judged.entrants, len(battles.judged.entrants)
+    prediction_powered, entrants, n = (
+        fit(battles),
+        battles.judged.entrants,
+        len(battles.judged.entrants),
+    )
     support, one = Support(battles.prompts_voted_on(), np.ones(n)), one_component(n)
     scale = scale_of(entrants, one.label, support, parameters)
-    rating, freedom = scale.rating(found.strengths), np.full((n, n), battles.n_prompts - 1.0)
-    spread = scale.points @ found.covariance @ scale.points.T
+    rating, freedom = (
+        scale.rating(prediction_powered.strengths),
+        np.full((n, n), battles.n_prompts - 1.0),
+    )
+    spread = scale.points @ prediction_powered.covariance @ scale.points.T
     points = PointRatings(parameters, entrants, one, rating, support, nu=np.zeros(1))
     met = np.bincount(np.concatenate((battles.judged.a, battles.judged.b)), minlength=n)
     known = student_uncertainty(entrants, rating, spread, freedom, support, parameters)
     ratings = points.with_uncertainty(known, met)
     n_voted = int(battles.has_vote.sum())
-    return CorrectedRatings(ratings, battles, found.share, 1 / sqrt(n_voted - 2))
+    return CorrectedRatings(ratings, battles, prediction_powered.share, 1 / sqrt(n_voted - 2))
 
 
 class CascadeForecast(NamedTuple):

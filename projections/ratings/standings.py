@@ -105,8 +105,8 @@ def standings(
 def _groups(battles: Battles) -> tuple[tuple[str, ...], ...]:
     """Return who met whom, perhaps through others: nothing compares entrants of two groups."""
     met, others = np.append(battles.a, battles.b), np.append(battles.b, battles.a)
-    found = components_of(len(battles.entrants), met, others)
-    return tuple(tuple(battles.entrants[member] for member in members) for members in found)
+    components = components_of(len(battles.entrants), met, others)
+    return tuple(tuple(battles.entrants[member] for member in members) for members in components)
 
 
 def _other_ties(compared: Battles, parameters: EloParameters) -> OtherTies | None:

@@ -224,10 +224,10 @@ def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -
     cell = PlannedResponse(entrant, prompt, seed, key_of(asked), asked)
     answers: tuple[str, ...] = ()
     is_redacted = False
-    while not cell.is_last and (found := tournament.responses.get(cell.response_key)):
-        answers = (*answers, found.text)
+    while not cell.is_last and (response := tournament.responses.get(cell.response_key)):
+        answers = (*answers, response.text)
         asked = asked_so_far(prompt.turns, answers)
-        is_redacted = is_redacted or found in tournament.redactions
+        is_redacted = is_redacted or response in tournament.redactions
         # the key follows from the answers' texts; where one is gone, the next names the one before
         following = PlannedResponse(entrant, prompt, seed, cell.response_key, asked, cell.keys)
         key = _recorded_key(tournament, following) if is_redacted else key_of(asked)
@@ -317,9 +317,9 @@ def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> 
     """Return the match for a judge, or None if a response is missing or redacted."""
     if tournament.opening is None:
         return None
-    told = tournament.opening.instructions
+    instructions = tournament.opening.instructions
     rubric, prompt, planned = _WHAT_WORDS_IT(pairing)
-    wording = wording_of(judge, told, rubric, prompt, planned=planned)
+    wording = wording_of(judge, instructions, rubric, prompt, planned=planned)
     a, b = (_readable(tournament, cell) for cell in (pairing.a, pairing.b))
     return _match(pairing, wording, a, b)
 
@@ -384,8 +384,8 @@ def _matches(
     asked = pairings(tournament, asked_prompts(tournament, prompts, judge))
     worded = groupby(asked, key=_WHAT_WORDS_IT)
     for (rubric, prompt, planned), group in worded:
-        told = opening.instructions
-        wording = wording_of(judge, told, rubric, prompt, planned=planned)
+        instructions = opening.instructions
+        wording = wording_of(judge, instructions, rubric, prompt, planned=planned)
         for pairing in group:
             a, b = shown(pairing.a), shown(pairing.b)
             yield pairing, _match(pairing, wording, a, b)

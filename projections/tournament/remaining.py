@@ -199,13 +199,13 @@ def responses_to_come(
     """
     sent = frozenset() if in_flight else tournament.in_flight
     cells = _unanswered(tournament, prompts, retry, entrants)
-    found = [cell for cell in cells if cell.response_key not in sent]
+    responses = [cell for cell in cells if cell.response_key not in sent]
     while cells := [cell for cell in cells if not cell.is_last]:
         imagined = {cell.response_key: _imagined_response(cell, longest=longest) for cell in cells}
         tournament = replace(tournament, responses=tournament.responses.update(imagined))
         cells = [planned_response(tournament, cell.entrant, cell.prompt) for cell in cells]
-        found += cells
-    return _each_once(found)
+        responses += cells
+    return _each_once(responses)
 
 
 def open_queries(
@@ -277,8 +277,8 @@ def open_repeats(
     tournament: Tournament, repeats: Iterable[OpenQuery], rules: AskingRules
 ) -> tuple[OpenQuery, ...]:
     """Return the repeats to send: without a verdict, not in flight, worth another attempt."""
-    found = (refreshed_query(tournament, repeat, rules) for repeat in repeats)
-    return tuple(query for query in found if isinstance(query, OpenQuery))
+    queries = (refreshed_query(tournament, repeat, rules) for repeat in repeats)
+    return tuple(query for query in queries if isinstance(query, OpenQuery))
 
 
 def awaited_queries(

@@ -93,8 +93,8 @@ def judge_versions(tournament: Tournament) -> Mapping[str, JudgeVersion]:
             if reference in tournament.rubrics
         ]
         for judge in filter(None, map(tournament.judges.get, opening.judges)):
-            told = judge.told(opening.instructions)
-            said = repr(sorted(_settings(judge).items())), told.guidance, *rubrics
+            instructions = judge.told(opening.instructions)
+            said = repr(sorted(_settings(judge).items())), instructions.guidance, *rubrics
             known = found[judge.judge_id].pop(said, None)  # a wording that came back is the newest
             found[judge.judge_id][said] = known or JudgeVersion(judge, opening)
     names: dict[str, JudgeVersion] = {}
@@ -155,12 +155,12 @@ def edited_answers(
     """
     if tournament.opening is None:
         return {}
-    earlier, told = _earlier_prompts(tournament), tournament.opening.instructions
+    earlier, instructions = _earlier_prompts(tournament), tournament.opening.instructions
     planned = _asked_together(judge, tournament.dimensions)
     counts: Counter[PromptId] = Counter()
     for query in (open_query for request in queries for open_query in request.every):
         match, prompt = query.match, query.match.pairing.prompt
-        wording = _Wording(judge, told, match.pairing.rubric, planned)
+        wording = _Wording(judge, instructions, match.pairing.rubric, planned)
         formers = (each for each in earlier[prompt.prompt_id] if each.text == prompt.text)
         keys = (wording.key(match, query.asked.order, each) for each in formers)
         counts[prompt.prompt_id] += any(map(tournament.was_asked, keys))
@@ -193,11 +193,13 @@ def _earlier_wordings(
     The judge of an opening is the one of the same name, if it has one.
     """
     wordings = (
-        _Wording(former, former.told(opening.instructions), rubric, _asked_together(former, known))
+        _Wording(
+            former, former.told(opening.instructions), rubric, _asked_together(former, rubrics)
+        )
         for opening in reversed(tournament.replaced_openings)
         for former in [_named_alike(tournament, opening, judge)]
-        for known in [[*filter(None, map(tournament.rubrics.get, opening.rubrics))]]
-        for rubric in known
+        for rubrics in [[*filter(None, map(tournament.rubrics.get, opening.rubrics))]]
+        for rubric in rubrics
         if rubric.dimension == dimension
     )
     return tuple(dict.fromkeys(wordings))

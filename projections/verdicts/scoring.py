@@ -105,9 +105,9 @@ def parse_score(reply: str, scale: ScoreScale) -> float | None:
 
     "7/10" is read as 7 if 10 is the highest score.
     """
-    found = [_SCORE_LINE.fullmatch(line) for line in said_lines(reply)]
-    scores = {_on_scale(each, scale) for each in found if each}
-    return scores.pop() if found and found[-1] and len(scores) == 1 else None
+    matches = [_SCORE_LINE.fullmatch(line) for line in said_lines(reply)]
+    scores = {_on_scale(each, scale) for each in matches if each}
+    return scores.pop() if matches and matches[-1] and len(scores) == 1 else None
 
 
 def _on_scale(found: re.Match[str], scale: ScoreScale) -> float | None:

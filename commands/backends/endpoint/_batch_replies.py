@@ -28,8 +28,8 @@ _DIGITS: Final = 10  # that no size has
 
 def metadata_of(keys: Iterable[Digest]) -> dict[str, str]:
     """Return the metadata that tells a batch's queries, whatever its status."""
-    known = tuple(keys)
-    return {_DIGEST: queries_digest(known), _SIZE: str(len(known))}
+    digests = tuple(keys)
+    return {_DIGEST: queries_digest(digests), _SIZE: str(len(digests))}
 
 
 class _Fault(msgspec.Struct, frozen=True):

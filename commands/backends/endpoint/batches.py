@@ -181,21 +181,21 @@ class OpenAIBatches:
         batch = self._batch(provider_batch_id)
         if not batch.has_ended:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
-        told: set[Digest] = set()
+        digests: set[Digest] = set()
         is_whole = not batch.lacks_a_file
         went_without = self._went_without.get(batch.id, {})
         for file_id, n_least in batch.result_files.items():
-            n_before, n_odd = len(told), 0
+            n_before, n_odd = len(digests), 0
             for line in self._lines(batch, file_id):
                 answer = replies.answer_in(line, partial(self._refused_in, went_without))
                 if answer is not None:
-                    told.add(answer.query_key)
+                    digests.add(answer.query_key)
                     yield self._with_news(answer, went_without.get(answer.query_key, {}))
                 elif line.strip():
                     n_odd += 1
-            is_whole = is_whole and batch.is_whole(len(told) - n_before, n_least, n_odd)
+            is_whole = is_whole and batch.is_whole(len(digests) - n_before, n_least, n_odd)
         if is_whole and not batch.is_complete:
-            yield from self._unanswered(batch, told)
+            yield from self._unanswered(batch, digests)
 
     def _refused_in(
         self,

@@ -136,16 +136,16 @@ def _finished(
     loaded: LoadedWeights, plan: _Plan, computed: Mapping[Window, WindowLikelihood | None]
 ) -> Likelihood:
     likelihoods = [computed[window] for window in plan.windows.windows]
-    found = [likelihood for likelihood in likelihoods if likelihood is not None]
+    window_likelihoods = [likelihood for likelihood in likelihoods if likelihood is not None]
     first, continuation = plan.windows.windows[0], plan.continuation
-    if len(found) < len(likelihoods):
+    if len(window_likelihoods) < len(likelihoods):
         detail = f"{len(first.ids)} tokens do not fit into the memory of {loaded.device}, alone"
         return LikelihoodFailure(continuation.key, "out_of_memory", detail)
-    log_likelihood = fsum(likelihood.log_likelihood for likelihood in found)
+    log_likelihood = fsum(likelihood.log_likelihood for likelihood in window_likelihoods)
     if not isfinite(log_likelihood):
         detail = f"the log-likelihood is not finite, in {continuation.entrant.dtype}"
         return LikelihoodFailure(continuation.key, "not_finite", detail)
-    predicted = tuple(token for likelihood in found for token in likelihood.predicted)
+    predicted = tuple(token for likelihood in window_likelihoods for token in likelihood.predicted)
     tokenizer, is_shown = loaded.tokenizer, continuation.shows_predicted
     return ContinuationLikelihood(
         key=continuation.key,

@@ -232,12 +232,12 @@ class Evaluator:
 
     def _recorded(self) -> "RecordedScores | None":
         """Return the scores of these weights if all samples are on record, scored."""
-        known = self._known()
-        if known is None:
+        evaluations = self._known()
+        if evaluations is None:
             return None
         planned = self._planned()
-        is_recorded = all(is_done(known, evaluation) for evaluation in planned)
-        return _recorded_scores(planned, known) if is_recorded else None
+        is_recorded = all(is_done(evaluations, evaluation) for evaluation in planned)
+        return _recorded_scores(planned, evaluations) if is_recorded else None
 
     def run(self, on_progress: OnProgress = no_progress) -> dict[str, float]:
         """Observe the missing samples, and write results.json from the ledger.
@@ -286,10 +286,10 @@ class Evaluator:
         """Report the metrics of plans, if the step of the weights is known."""
         for evaluation in planned if self._reporters else ():
             step = evaluation.inference.entrant.step
-            found = metrics_of(known.run(known.plans[labels_of(evaluation.plan)]))
+            metrics = metrics_of(known.run(known.plans[labels_of(evaluation.plan)]))
             values = {
                 f"{evaluation.evaluation.id}/{metric.name}": metric.estimate.value
-                for metric in found.metrics
+                for metric in metrics.metrics
                 if metric.estimate.value is not None
             }
             for report in self._reporters:

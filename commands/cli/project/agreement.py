@@ -99,8 +99,8 @@ def _agreement(source: JudgedTournament | SelectedSet, truth: str | None) -> Tab
 def _votes_of(source: JudgedTournament, name: str) -> tuple[_Votes, Sequence[str]]:
     """Return what people voted, by dimension, and what is to be said of it."""
     with Ledger.read_only(source.ledger) as opened:
-        found = imported_set(opened, name, source.until or opened.head.position)
-    current = current_votes(source.state, name, source.votes_of(found.events))
+        selected_set = imported_set(opened, name, source.until or opened.head.position)
+    current = current_votes(source.state, name, source.votes_of(selected_set.events))
     votes = {on: votes_by_annotator(name, events) for on, events in current.on.items()}
     _require_known_prompts(source, name, votes)
     notes = (*outdated_note(name, current.n_outdated), *_unused_notes(source, name, votes))
@@ -359,14 +359,16 @@ def _compared(
         same = f"{names[0]} and {names[1]} are the same verdicts"
         raise ConfigurationError([f"{same}; name two judges, or two versions of one"])
     for name in names:
-        found = versions[name].of(source.state)
-        by = settle(found, {prompt.prompt_id for prompt in found.bank}, versions[name].judge)
+        tournament = versions[name].of(source.state)
+        by = settle(
+            tournament, {prompt.prompt_id for prompt in tournament.bank}, versions[name].judge
+        )
         if not any(settlement.said or settlement.outcome for settlement in by):
             earlier = [version for version in versions if version.startswith(f"{name}@")][:-1]
             others = f", or name an earlier version: {', '.join(earlier)}" if earlier else ""
             fault = f"{name} has no verdict yet, as it and its texts are now"
             raise ConfigurationError([f"{fault}: run `tourney apply judge --judge {name}`{others}"])
-        settled.append(by_dimension(found, by))
+        settled.append(by_dimension(tournament, by))
     for on in dimensions:
         shared = shared_battles(*(by.get(on, ()) for by in settled))
         yield compare(on, shared, margin), agreement_with_people(shared, votes.get(on, {}))

@@ -378,7 +378,7 @@ def fitted_to_votes(selection: Selection, against: str) -> Table:
     """Fit the temperature of a tournament's judge to human votes on the same responses."""
     source = read_verdicts(selection)
     votes = votes_on_record(source, human_set(selection, against, _FIT), _FIT)
-    found = [
+    calibrations = [
         settled.calibrate_judge(
             dimension,
             settled.scored_orders(source.state, group),
@@ -388,7 +388,7 @@ def fitted_to_votes(selection: Selection, against: str) -> Table:
         for dimension, group in source.settlements.items()
     ]
     table = temperature_table(
-        found,
+        calibrations,
         notes=[*notes_of(source), *votes.notes],
         facts={"judge": source.judge_id, "against": against},
     )

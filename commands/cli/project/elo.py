@@ -124,8 +124,8 @@ def _under_other_ties(standings: Sequence[Standings], ties: TieRule) -> MoreColu
 def _under_other_k(standings: Sequence[Standings], k: float) -> MoreColumn:
     values: list[Json] = []
     for standing in standings:
-        found = dict(standing.sweep)[k]
-        means = dict(zip(found.entrants, found.mean().tolist(), strict=True))
+        ratings = dict(standing.sweep)[k]
+        means = dict(zip(ratings.entrants, ratings.mean().tolist(), strict=True))
         values += [means.get(row.entrant) for row in standing.rows]
     return MoreColumn(Column(f"K={k:g}", 1, key=f"k_{k:g}", importance=0), values)
 

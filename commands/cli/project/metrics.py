@@ -85,8 +85,8 @@ def read_evaluations(
         stream, head = selection.stream_in(opened), selection.head_in(opened)
         events = opened.read(until=head.position, types=EVALUATION_EVENTS)
         known = fold(evaluations_of(stream), events)
-    found = EvaluationReading(stream, head, known.runs, known)
-    return found.only("--evaluation", evaluations).only("--entrant", entrants)
+    reading = EvaluationReading(stream, head, known.runs, known)
+    return reading.only("--evaluation", evaluations).only("--entrant", entrants)
 
 
 @selecting(*OF_TOURNAMENT, *WRITTEN)

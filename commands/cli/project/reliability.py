@@ -123,8 +123,8 @@ def calibration(
 
 def _calibration(source: JudgedTournament, against: Literal["gold", "judged"]) -> Table:
     if against == "judged":
-        found = against_verdicts(source.state, source.settlements)
-        return calibration_table(found, source.judge, accounts=notes_of(source))
+        calibrations = against_verdicts(source.state, source.settlements)
+        return calibration_table(calibrations, source.judge, accounts=notes_of(source))
     if source.named_judge or source.named_dimension or source.rule != RECORDED:
         raise ConfigurationError(
             ["--judge, --dimension, --policy and --parser need --against judged"]
@@ -227,16 +227,16 @@ def temperature_table(
 
 
 def _temperature_row(calibrated: JudgeCalibration) -> TemperatureRow:
-    found = calibrated.found
-    low, high = found.interval(_LEVEL)
+    temperature = calibrated.found
+    low, high = temperature.interval(_LEVEL)
     return TemperatureRow(
         dimension=calibrated.name,
-        temperature=found.value,
+        temperature=temperature.value,
         low=low if isfinite(low) else None,
         high=high if isfinite(high) else None,
         log_likelihood=calibrated.log_likelihood,
         log_likelihood_usual=calibrated.log_likelihood_usual,
-        n_prompts=found.n_prompts,
-        n_pairs=found.n_pairs,
-        n_ties=found.n_ties,
+        n_prompts=temperature.n_prompts,
+        n_pairs=temperature.n_pairs,
+        n_ties=temperature.n_ties,
     )

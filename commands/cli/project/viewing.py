@@ -71,15 +71,15 @@ def annotate(
     """
     with ledger_to_change(ctx.selection.path) as opened:
         state = ctx.selection.state_in(opened)
-        known = [rubric.dimension for rubric in on_dimension(state, dimension).dimensions]
-        if len(known) != 1:
-            raise ConfigurationError([f"choose one with --dimension: {', '.join(known)}"])
+        dimensions = [rubric.dimension for rubric in on_dimension(state, dimension).dimensions]
+        if len(dimensions) != 1:
+            raise ConfigurationError([f"choose one with --dimension: {', '.join(dimensions)}"])
         box = open_ballot_box(
             opened,
             state,
             set_name(name),
             annotator,
-            dimension=known[0],
+            dimension=dimensions[0],
             design="disagreement" if disagreement else "random",
             seed=seed,
             limit=limit,

@@ -21,5 +21,5 @@ def ledger_path(ledger: Path | None, config: Path) -> Path:
     """Return the path of the ledger for a command that only reads."""
     if ledger is not None:
         return ledger
-    found = tournament_section(config)
-    return found.ledger if found else Path(LEDGER)
+    location = tournament_section(config)
+    return location.ledger if location else Path(LEDGER)

@@ -78,10 +78,10 @@ def human_set(selection: Selection, name: str, option: str) -> SelectedSet:
 
     Whoever names a set as human votes says what those of unknown source are.
     """
-    found = read_set(selection, name)
-    if not found.battles.is_human.any():
+    selected_set = read_set(selection, name)
+    if not selected_set.battles.is_human.any():
         raise ConfigurationError([f"{option} {name!r} has no human votes: its source is llm-judge"])
-    return found
+    return selected_set
 
 
 def by_people(battles: BattlesOfSet) -> Battles:

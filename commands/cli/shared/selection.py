@@ -57,8 +57,8 @@ class Selection:
 
     def stream_in(self, opened: Ledger) -> StreamId:
         """Return the tournament that is named, that of the settings, or the only one."""
-        found = tournament_section(self.config)
-        return stream_named(opened, self.tournament or (found.id if found else None))
+        location = tournament_section(self.config)
+        return stream_named(opened, self.tournament or (location.id if location else None))
 
     def position_in(self, opened: Ledger) -> int | None:
         """Resolve --as-of to a position."""

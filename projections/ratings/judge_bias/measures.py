@@ -92,8 +92,8 @@ def _families_of(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Fam
 
 def _habits(pairs: JudgedPairs) -> Iterator[BiasRow]:
     """Yield what a judge does whatever it reads."""
-    found = slot_preference(pairs)
-    yield figure("slot preference", _bounded(found), found.n)
+    estimate = slot_preference(pairs)
+    yield figure("slot preference", _bounded(estimate), estimate.n)
     for of, share in flips(pairs):
         yield figure("flips", _bounded(share), share.n, of=of)
     yield from _styles(pairs)
@@ -201,13 +201,13 @@ def slot_preference(pairs: JudgedPairs) -> Estimate:
     none of as many; on these every verdict may be for one slot. On fewer prompts than any interval
     takes there is none.
     """
-    found = _mean(pairs.forward - pairs.swapped, pairs.prompt, "plain")
-    low, high = found.low, found.high
-    if found.value is not None and low is not None and low == high:
+    estimate = _mean(pairs.forward - pairs.swapped, pairs.prompt, "plain")
+    low, high = estimate.low, estimate.high
+    if estimate.value is not None and low is not None and low == high:
         unseen = wilson(0.0, len(np.unique(pairs.prompt))).upper
-        low = found.value - unseen * (1 + found.value)
-        high = found.value + unseen * (1 - found.value)
-    return found._replace(n=2 * found.n, low=low, high=high)
+        low = estimate.value - unseen * (1 + estimate.value)
+        high = estimate.value + unseen * (1 - estimate.value)
+    return estimate._replace(n=2 * estimate.n, low=low, high=high)
 
 
 def flips(pairs: JudgedPairs) -> Iterator[tuple[str, Estimate]]:

@@ -77,12 +77,12 @@ class JudgedPairs:
     def shared(self) -> "JudgedPairs":
         """Select the pairs that at least two judges judged; name the judges of these alone."""
         _, number, n_judges = np.unique(self.pair, return_inverse=True, return_counts=True)
-        found = self.where(n_judges[number] > 1)
-        present = np.unique(found.judge)
+        pairs = self.where(n_judges[number] > 1)
+        present = np.unique(pairs.judge)
         return replace(
-            found,
+            pairs,
             judges=tuple(self.judges[judge] for judge in present),
-            judge=np.searchsorted(present, found.judge),
+            judge=np.searchsorted(present, pairs.judge),
         )
 
     def orders(self) -> Battles:
