@@ -86,6 +86,22 @@ def test_every_entrant_is_evaluated_on_everything_unless_options_choose() -> Non
     assert labels(plan(both, entrants=["tuned"], named=["again"])) == [("tuned", "again")]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "options", "fault"),
+    [
+        (evaluations(), {}, r"no \[\[evaluations\]\]"),
+        (evaluations(ROLLOUT), {"entrants": ["base", "amy"]}, "--entrant 'amy' .*: base, tuned"),
+        (evaluations(ROLLOUT), {"named": ["arc"]}, "--evaluation 'arc' .*: recall"),
+    ],
+)
+def test_an_option_that_names_nothing_is_refused(
+    chosen: Settings, options: dict[str, list[str]], fault: str
+) -> None:
+    """With the names that there are."""
+    with pytest.raises(ConfigurationError, match=fault):
+        plan(chosen, **options)  # type: ignore[arg-type]  # names
+
+
 def test_evaluations_that_cannot_be_made_are_told_all_at_once() -> None:
     """Each by its id, though one is right."""
     wrong = evaluations(ROLLOUT, {"id": "x", "uses": "nothing"}, {"id": "y", "uses": "nothing"})
