@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from itertools import combinations, cycle
+from math import log10
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,25 @@ def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tou
     assert with_imported(source, selection, "people", PLAIN, SOFT).table() == before
     after = with_imported(source, pinned(now), "people", PLAIN, SOFT).table()
     assert after.rows != before.rows
+
+
+def test_preferences_count_as_such_or_as_who_won(folder: Path, tourney: Tourney) -> None:
+    """And the result says which, also where the model of ties leaves no choice."""
+    (folder / "judged.csv").write_text(PREFERRED)
+    tourney("import", "battles", "judged.csv", "--name", "judged")
+
+    options = ((), ("--prefs", "hard"), ("--ties", "davidson"), ("--temperature", "0.6"))
+    soft, hard, davidson, steep = (
+        fields(tourney("project", "bt", "--name", "judged", "--json", *each)) for each in options
+    )
+    shown = tourney("project", "bt", "--name", "judged", "--temperature", "0.6").stdout
+
+    said = [(each["prefs"], each["temperature"]) for each in (soft, hard, davidson, steep)]
+    assert said == [("soft", None), ("hard", None), ("hard", None), ("soft", 0.6)]
+    gaps = [each["rows"][0]["rating"] - each["rows"][-1]["rating"] for each in (soft, hard)]
+    assert gaps == pytest.approx([400 * log10(1.3 / 0.7), 400 * log10(1.5 / 0.5)])
+    assert "2 with a preference count as preferences (soft)" in shown
+    assert "at temperature 0.6, from preferences made at 0.3." in shown
 
 
 @pytest.mark.parametrize("table", ["elo", "bt", "winrates"])
