@@ -275,7 +275,8 @@ def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:
     found = fields(tourney("export", "elo-ratings", "--name", "people"))
 
     assert (found["arena"], found["judge_model"]) == ("people", "opus")
-    assert {row["model"]: row["source"] for row in found["ratings"]}["new"] == "evaluated"
+    sources = {row["model"]: row["source"] for row in found["ratings"]}
+    assert sources == {"amy": "human", "gpt": "human", "zoe": "human", "new": "evaluated"}
 
 
 def test_an_export_says_who_cannot_be_compared(folder: Path, tourney: Tourney) -> None:
