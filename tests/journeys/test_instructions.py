@@ -261,6 +261,26 @@ def test_a_juror_may_have_instructions_of_its_own(at_endpoint: Trivia) -> None:
     assert "not ready: instructions of [[jury]] 'brief'" in checked.err
 
 
+def test_edited_prompts_are_told_by_name(at_endpoint: Trivia) -> None:
+    """As instructions and rubrics are: which answers and verdicts are paid for again, and why."""
+    bank = at_endpoint.folder / "bank.jsonl"
+    prompts = [json.loads(line) for line in bank.read_text(encoding="utf-8").splitlines()]
+    first, second = (prompt["prompt_id"] for prompt in prompts[:2])
+
+    prompts[0]["gold_answer"] = "corrected"
+    prompts[1]["text"] += " Say why."
+    bank.write_text("\n".join(map(json.dumps, prompts)), encoding="utf-8")
+    generate = at_endpoint.tourney("plan", "generate").out.splitlines()
+    judge = at_endpoint.tourney("plan", "judge").out.splitlines()
+
+    text = f"the text of {second} changed: it is answered again"
+    gold = f"the gold answer or expected behaviour of {first} changed: 2 queries are asked again"
+    assert text in generate
+    assert text in judge
+    assert gold in judge
+    assert not any(first in line for line in generate)
+
+
 def test_the_ledger_alone_says_what_each_judge_was_told(at_endpoint: Trivia) -> None:
     """Instructions, rubric and settings may be lost or edited; what was published must follow."""
     until = head_of(at_endpoint.folder / "tournament.db").position

@@ -101,6 +101,16 @@ def test_a_policy_is_chosen_by_its_name(tourney: Tourney) -> None:
     }
 
 
+def test_concatenated_orders_are_listed_by_order(tourney: Tourney) -> None:
+    """Two lines of one pair must be told apart, by people and by machines."""
+    rows = fields(tourney("project", "matches", "--policy", "concatenate", "--json"))["rows"]
+
+    assert [(row["order"], row["status"]) for row in rows[6:8]] == [
+        ("forward", "a"),
+        ("swapped", "b"),
+    ]
+
+
 def test_elo_and_win_rates_follow_the_policy(tourney: Tourney) -> None:
     """The same option means the same on every command that reads verdicts."""
     rates = fields(tourney("project", "winrates", "--policy", "concatenate", "--json"))

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from itertools import combinations, cycle
+from math import log10
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,25 @@ def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tou
     assert after.rows != before.rows
 
 
+def test_preferences_count_as_such_or_as_who_won(folder: Path, tourney: Tourney) -> None:
+    """And the result says which, also where the model of ties leaves no choice."""
+    (folder / "judged.csv").write_text(PREFERRED)
+    tourney("import", "battles", "judged.csv", "--name", "judged")
+
+    options = ((), ("--prefs", "hard"), ("--ties", "davidson"), ("--temperature", "0.6"))
+    soft, hard, davidson, steep = (
+        fields(tourney("project", "bt", "--name", "judged", "--json", *each)) for each in options
+    )
+    shown = tourney("project", "bt", "--name", "judged", "--temperature", "0.6").stdout
+
+    said = [(each["prefs"], each["temperature"]) for each in (soft, hard, davidson, steep)]
+    assert said == [("soft", None), ("hard", None), ("hard", None), ("soft", 0.6)]
+    gaps = [each["rows"][0]["rating"] - each["rows"][-1]["rating"] for each in (soft, hard)]
+    assert gaps == pytest.approx([400 * log10(1.3 / 0.7), 400 * log10(1.5 / 0.5)])
+    assert "2 with a preference count as preferences (soft)" in shown
+    assert "at temperature 0.6, from preferences made at 0.3." in shown
+
+
 @pytest.mark.parametrize("table", ["elo", "bt", "winrates"])
 def test_what_changed_since_a_position_is_shown(folder: Path, tourney: Tourney, table: str) -> None:
     """Then, now and the change; nothing else is another table."""
@@ -246,6 +266,17 @@ def test_ratings_are_exported_and_imported_in_judgearenas_shape(
     assert [{**row, **thin} for row in rows] == written["ratings"]
     assert len(rows) == 3
     assert "within a group" not in exported.stderr
+
+
+def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:
+    """With who rated each entrant, and the judge if there was one."""
+    tourney("import", "battles", "votes.csv", "--name", "people")
+
+    found = fields(tourney("export", "elo-ratings", "--name", "people"))
+
+    assert (found["arena"], found["judge_model"]) == ("people", "opus")
+    sources = {row["model"]: row["source"] for row in found["ratings"]}
+    assert sources == {"amy": "human", "gpt": "human", "zoe": "human", "new": "evaluated"}
 
 
 def test_an_export_says_who_cannot_be_compared(folder: Path, tourney: Tourney) -> None:

@@ -19,6 +19,7 @@ from commands.evaluating.evaluate import (
     evaluate_all,
     is_done,
     missing_requests,
+    missing_samples,
     plan_evaluation,
 )
 from commands.evaluating.evaluation import Evaluation
@@ -356,6 +357,16 @@ def test_what_is_answered_beside_a_fault_is_kept(recorder: EvaluationRecorder) -
 
     [run] = recorder.state.runs
     assert [each.label for each in run.observed] == ["capitals[0]", "capitals[1]", "capitals[3]"]
+
+
+def test_what_two_entrants_share_is_owed_once(recorder: EvaluationRecorder) -> None:
+    """One run under two labels: a plan that counts it twice asks for twice the time."""
+    both = [
+        planned(answering(says_yes, replace(entrant("base"), entrant_id=label))[0])
+        for label in ("one", "two")
+    ]
+
+    assert [each.n_owed for each in missing_samples(recorder.state, both)] == [6, 0]
 
 
 SIX_ITEMS = Capitals(*((f"{n}?", "yes") for n in range(6)))

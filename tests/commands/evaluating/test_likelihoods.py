@@ -56,6 +56,7 @@ def test_a_uniform_entrant_has_as_much_perplexity_as_letters() -> None:
     inference, _ = reading(uniform)
 
     assert Letters("abba", "b")(inference) == pytest.approx(4.0)
+    assert Letters("abba", "b")(inference, reduce="sum") == pytest.approx(5 * math.log(4))
 
 
 def test_the_mean_is_weighted_by_tokens() -> None:

@@ -22,6 +22,7 @@ from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.registration import Entrant
 from ledger.events.requests import RequestsSettled
+from ledger.identity import EntrantId
 from ledger.store import Ledger
 from tests.providers.openai import MODEL, FakeOpenAI, Said
 from tests.support.builders.commands import open_tournament, settings, types_of
@@ -86,6 +87,22 @@ def test_every_entrant_is_evaluated_on_everything_unless_options_choose() -> Non
     assert labels(plan(both, entrants=["tuned"], named=["again"])) == [("tuned", "again")]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "options", "fault"),
+    [
+        (evaluations(), {}, r"no \[\[evaluations\]\]"),
+        (evaluations(ROLLOUT), {"entrants": ["base", "amy"]}, "--entrant 'amy' .*: base, tuned"),
+        (evaluations(ROLLOUT), {"named": ["arc"]}, "--evaluation 'arc' .*: recall"),
+    ],
+)
+def test_an_option_that_names_nothing_is_refused(
+    chosen: Settings, options: dict[str, list[str]], fault: str
+) -> None:
+    """With the names that there are."""
+    with pytest.raises(ConfigurationError, match=fault):
+        plan(chosen, **options)  # type: ignore[arg-type]  # names
+
+
 def test_evaluations_that_cannot_be_made_are_told_all_at_once() -> None:
     """Each by its id, though one is right."""
     wrong = evaluations(ROLLOUT, {"id": "x", "uses": "nothing"}, {"id": "y", "uses": "nothing"})
@@ -117,7 +134,7 @@ def test_what_an_entrant_cannot_do_leaves_the_rest_alone(
 
 
 def test_samples_that_cannot_be_scored_are_counted(recorder: Recorder) -> None:
-    """They are not asked again, so somebody should know."""
+    """They are not asked again, so somebody should know; what two entrants share is one."""
 
     def fail_once(task: GenerationTask) -> str | GenerationFailure:
         if "p1" in task.prompt_text:
@@ -127,10 +144,11 @@ def test_samples_that_cannot_be_scored_are_counted(recorder: Recorder) -> None:
     def failing(who: Entrant) -> Inference:
         return answering(fail_once, who)[0]
 
-    one = plan(evaluations(ROLLOUT), failing, entrants=["base"])
+    twin = replace(entrant("base"), entrant_id=EntrantId("twin"))
+    both = plan(evaluations(ROLLOUT), failing, who=(entrant("base"), twin))
     console = Console(print, None, no_progress)
 
-    done = evaluate_with_consent(recorder, one, BOOK, SpendingOptions(), console)
+    done = evaluate_with_consent(recorder, both, BOOK, SpendingOptions(), console)
 
     assert (done.evaluated.n_observed, done.n_unscorable) == (1, 1)
 

@@ -209,6 +209,7 @@ def test_a_constructor_that_fails_is_named_with_its_line(folder: Path) -> None:
 
     line = DOCUMENTS.splitlines().index('        raise KeyError("reference")') + 1
     assert f"KeyError: 'reference' ({folder}/mine.py:{line})" in str(caught.value)
+    assert caught.value.exit_code == 2
 
 
 def test_a_file_that_is_no_python_is_named(folder: Path) -> None:

@@ -119,15 +119,16 @@ def test_one_query_that_is_too_large_for_a_batch_ends_the_command(
     assert port.asked == []
 
 
+@pytest.mark.parametrize("why", [BatchRefused("too large"), SpendLimitReached("monthly limit")])
 def test_a_refused_batch_is_dropped_and_said(
-    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, why: TourneyError
 ) -> None:
     """Nothing is paid for a batch that was refused, and its queries stay open."""
-    port.fail_next(BatchRefused("too large"), accepts=False)
-    with pytest.raises(BatchRefused, match="too large"):
+    port.fail_next(why, accepts=False)
+    with pytest.raises(type(why), match=str(why)):
         judged(recorder, port, batching(clock))
 
-    assert statuses(recorder) == ["not created"]
+    assert (statuses(recorder), clock.slept_s) == (["not created"], [])
     assert judged(again(recorder, ledger), port, batching(clock)).n_verdicts == N_QUERIES
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.errors import ConfigurationError, Refused, WorkInFlight
+from commands.errors import ConfigurationError, NoCredentials, Refused, WorkInFlight
 from commands.judging.batches import attending_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.session import (
@@ -22,7 +22,7 @@ from commands.ports import Console, LocalJudge, no_progress
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.schema import Settings
 from commands.spending.budget import PriceUnknown
-from commands.spending.offer import SpendingOptions
+from commands.spending.offer import SpendingOptions, dollars
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId, StreamId
 from ledger.store import Ledger
@@ -273,15 +273,35 @@ def test_batches_are_sent_after_one_question(
     batches: ScriptedBatchJudge,
     set_key: Callable[[str | None], None],
 ) -> None:
-    """The whole cost is said at once."""
+    """The whole cost is said at once, and what it is if each is asked once more."""
     set_key("secret")
     chosen = plan(recorder, terminal, chosen=settings(judge=PAID))
+    asked = [each.asked for each in chosen.task.open_in(recorder.state)]
+    once_usd = chosen.task.pricing.worst_usd(asked)
 
     done = judge_with_consent(recorder, chosen, ScriptedBackends(batches=batches), terminal.console)
 
     assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     (question,) = terminal.asked
     assert question.startswith("Submit 4 requests to claude-opus-5-5 for about $")
+    assert once_usd is not None
+    assert question.endswith(f"(at worst {dollars(2 * once_usd)})?")
+
+
+def test_without_a_key_nobody_is_asked(
+    recorder: Recorder,
+    terminal: Terminal,
+    batches: ScriptedBatchJudge,
+    set_key: Callable[[str | None], None],
+) -> None:
+    """Who agreed to the cost would learn only then that nothing can be sent."""
+    set_key(None)
+    chosen = plan(recorder, terminal, chosen=settings(judge=PAID))
+
+    with pytest.raises(NoCredentials):
+        judge_with_consent(recorder, chosen, ScriptedBackends(batches=batches), terminal.console)
+
+    assert (terminal.asked, batches.asked) == ([], [])
 
 
 INTERRUPTED = [

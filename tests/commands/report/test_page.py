@@ -286,6 +286,14 @@ def test_a_page_without_an_outcome_has_no_empty_tables() -> None:
     assert "Thin evidence" not in found.text
 
 
+def test_the_evidence_is_about_the_one_that_is_tied() -> None:
+    """Of whom less is known may be tied with the best, although somebody between them is not."""
+    found = page(*history(cup(6), *FATES[:5], *FATES[:1], *FATES[:5], "a", *FATES[:5], "a"))
+
+    assert "zoe has the highest rating, but is not shown to differ from kim." in found.text
+    assert "It is 119 points ahead of kim;" in found.text
+
+
 def test_sides_of_labelled_pairs_are_not_ranked() -> None:
     """Who is called a won nothing: the set measures the judge."""
     sides = [entrant(side, loader="recorded", weights=PAIRS_FILE) for side in SIDES]

@@ -202,6 +202,15 @@ def test_a_ledger_with_a_table_of_another_program_is_bad(tmp_path: Path) -> None
     assert "table 'note' was not made by tourney" in finding.says
 
 
+def test_a_ledger_on_a_network_is_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Known before the first run, it costs nothing."""
+    monkeypatch.setattr(doctor, "foreign_kind", lambda _: "nfs4")  # no test can mount a network
+
+    assert found(tmp_path / "tournament.db")["file system"] == Finding(
+        "file system", "bad", "nfs4: keep the ledger on a local disk"
+    )
+
+
 def test_a_folder_that_cannot_be_written_is_bad(tmp_path: Path) -> None:
     """What is not recorded must not be paid for; the check itself goes on."""
     seen = found(tmp_path / "no such folder" / "tournament.db")

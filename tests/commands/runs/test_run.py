@@ -396,8 +396,9 @@ def test_another_tournament_in_the_ledger_publishes_nothing_anew(
     assert again.folder == first.folder
 
 
+@pytest.mark.parametrize("there", [(), ("old",)])
 def test_files_that_would_contradict_an_old_claim_are_not_written(
-    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path, there: tuple[str, ...]
 ) -> None:
     """A later tourney may fold to other bytes; they must not pass for what was published."""
     newest = judged_recorder.state.newest
@@ -407,13 +408,15 @@ def test_files_that_would_contradict_an_old_claim_are_not_written(
     )
     other = ArtifactDigest(path="manifest.json", digest=digest_of_bytes(b"other"))
     ledger.append(STREAM, [RatingsPublished(publication=publication, artifacts=(other,))])
+    for name in there:
+        (tmp_path / name).mkdir()
 
     with pytest.raises(
         AuditDisagrees, match="run old no longer gives the files that were published"
     ):
         published(Recorder(ledger, STREAM), tmp_path)
 
-    assert not list(tmp_path.iterdir())
+    assert [*tmp_path.rglob("*")] == [tmp_path / name for name in there]
 
 
 AT_A_SERVER = {"provider": "endpoint", "model": "m", "base_url": "http://here/v1"}

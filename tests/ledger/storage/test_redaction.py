@@ -17,7 +17,7 @@ from ledger.counts import counts_of
 from ledger.errors import CannotRedact, InvalidEvent, KeyConflict, NotErased
 from ledger.events.judging import VerdictReceived
 from ledger.events.redaction import EventRedacted
-from ledger.events.registry import EVENTS
+from ledger.events.registry import EVENTS, Event
 from ledger.events.values import REDACTED, type_name
 from ledger.exchange import back_up, export_lines, read_export
 from ledger.identity import Json, digest_of_bytes
@@ -201,6 +201,24 @@ def test_only_texts_are_removed(name: str) -> None:
     assert {each[-1] for each in put} <= {REDACTED, '{"redacted":true}'}
     tokens = {"predicted", "target"}  # a text, too
     assert all(isinstance(each[-1], str) or tokens & {*each} for each in gone)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        replace(SAMPLES["ResponseGenerated.v1.json"], reasoning=SECRET),
+        replace(SAMPLES["JudgeQueryFailed.v1.json"], detail=SECRET),
+    ],
+    ids=type_name,
+)
+def test_what_stands_beside_a_text_is_removed_with_it(event: Event) -> None:
+    """A model's reasoning quotes the prompt, and a server's error what it was sent."""
+    with Ledger.in_memory() as ledger:
+        ledger.append(STREAM, [event])
+
+        ledger.redact(1, "a key")
+
+        assert SECRET.encode() not in b"".join(row.data for row in ledger.rows())
 
 
 def test_the_opening_that_holds_cannot_be_redacted(held: Ledger) -> None:

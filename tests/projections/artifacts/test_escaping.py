@@ -4,7 +4,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from projections.artifacts.escaping import (
@@ -54,6 +54,7 @@ def test_nothing_hidden_is_left_in_any_text(text: str) -> None:
 
 
 @given(text=st.text() | st.text(alphabet="'=\uff1da"))
+@example(text="'=1")
 def test_a_guarded_text_comes_back_and_is_no_formula(text: str) -> None:
     """The law of the guard: whatever the text, apostrophes of its own included."""
     assert unguarded(guarded(text)) == text

@@ -41,6 +41,13 @@ def test_prompts_with_a_gold_answer_are_asked_and_known_by_their_ids(tmp_path: P
     assert [rollout.label(0), rollout.label(1)] == ["p1", "p2"]
 
 
+def test_sources_choose_among_the_prompts(tmp_path: Path) -> None:
+    """Facts and cases are different skills."""
+    rollout = made("bank-rollout", BankRollout, tmp_path, BANK, sources=["vignette"])
+
+    assert [rollout.label(index) for index in range(len(rollout))] == ["p2"]
+
+
 def test_a_source_without_gold_answers_is_refused(tmp_path: Path) -> None:
     """A misspelt source would be an evaluation of nothing."""
     (found,) = refusals("bank-rollout", tmp_path, BANK, sources=["recall", "curated"])
