@@ -222,7 +222,7 @@ def test_apply_goes_wave_by_wave(place: LookedAt) -> None:
     assert "0 queries were open" in nothing.out + nothing.err
 
 
-DEATHS: Final = (before(look_now), before(sentence_of_last_look), before(look_now, call=2))
+DEATHS: Final = (before(look_now), before(sentence_of_last_look), before(look_now))
 
 
 @pytest.mark.parametrize("n_kills", [2, pytest.param(100, marks=pytest.mark.nightly)])
