@@ -5,7 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    Field,
+    JsonValue,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from commands.settings.api_keys import OPENAI_KEY, VARIABLE
@@ -190,6 +198,19 @@ class JudgeSection(Section):
         return adds_only(body, OF_A_JUDGE, "max_tokens")
 
 
+def _look_number(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    """Say once what is wrong; pydantic says it of each type of a union."""
+    try:
+        return read(value)
+    except ValidationError as error:
+        raise PydanticCustomError("looks", 'must be a whole number, 2 to 20, or "any"') from error
+
+
+Looks: TypeAlias = Annotated[
+    Annotated[int, Field(ge=2, le=20)] | Literal["any"], WrapValidator(_look_number)
+]
+
+
 class JudgingSection(Section):
     """Say which pairs of entrants are compared, and in which orders.
 
@@ -203,7 +224,7 @@ class JudgingSection(Section):
     sparse: int | None = Field(default=None, gt=0)
     """How many pairs are compared on each prompt: drawn so that all entrants are compared about
     equally often. Default: all pairs."""
-    looks: Annotated[int, Field(ge=2, le=20)] | Literal["any"] | None = None
+    looks: Looks | None = None
     """How often the verdicts are looked at, each time after an equal part of the prompts, of 20 or
     more: pairs that are decided, or will hardly be, are asked no more. `any`: after every 20
     prompts (a 25th of a bank above 500), as often as the bank grows, by wider intervals. Default:

@@ -253,8 +253,14 @@ def _said_of_looks(tournament: Tournament) -> Iterator[str]:
     if n_looks is None:
         return
     if not looks_taken(tournament):
-        looks = "1 look is" if n_looks == 1 else f"{n_looks} looks are"
-        yield f"{looks} planned, none is taken yet: they may spare responses"
+        wished = planned_looks(tournament)
+        few = f" instead of {wished}, since a look takes {FEWEST_IN_A_WAVE} prompts"
+        reason = few if wished not in {n_looks, "any"} else ""
+        yield (
+            f"{n_looks} looks are planned{reason}; they may spare comparisons and responses"
+            if n_looks > 1
+            else f"one look is planned{reason}; it spares nothing"
+        )
         return
     stops, pairs = stops_of(tournament), planned_pairs(tournament)
     planned = {frozenset(pair) for those in pairs.values() for pair in those}

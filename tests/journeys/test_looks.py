@@ -194,7 +194,9 @@ def test_apply_goes_wave_by_wave(place: LookedAt) -> None:
 
     Limits and caps end inside a wave: no look is taken at a part, and the next command goes on.
     """
-    assert "they may spare responses" in place.tourney("plan", "generate").out.replace("\n", " ")
+    assert "they may spare comparisons and responses" in place.tourney(
+        "plan", "generate"
+    ).out.replace("\n", " ")
     assert place.tourney("apply", "generate", "--yes").code == 0
     limited = place.tourney("apply", "judge", "--yes", "--limit", "5")
     capped = place.tourney("apply", "judge", "--yes", "--max-usd", "0.012")

@@ -214,6 +214,7 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
         ("[generation]\ndevice = 'gpu'  #!", "'generation.device' is 'gpu': must be auto, cpu,"),
         ("[generation]\nsamples = 2  #!", "'generation.samples' is 2, but greedy decoding gives "),
         ("[judging]\nsparse = 2  #!", "'judging.sparse' is 2: 2 entrants have 1 pair; leave it"),
+        ("[judging]\nlooks = 1  #!", "'judging.looks' is 1: must be a whole number, 2 to 20, or"),
         (
             "[judging]\nbaseline = 'base'\nsparse = 1  #!",
             "'judging.sparse' and 'judging.baseline' are both set; leave one out",

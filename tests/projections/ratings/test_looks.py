@@ -31,6 +31,7 @@ from projections.tournament.waves import (
     entrant_reference,
     judge_reference,
     n_looks_of,
+    not_asked,
     open_wave,
 )
 from tests.support.builders.battles import in_columns
@@ -82,6 +83,9 @@ def test_a_small_bank_has_fewer_looks(n_prompts: int, n_samples: int, n_looks: i
     state = after(*opening(bank(n_prompts, n_samples), n_looks=4, sections=sections))
 
     assert n_looks_of(state) == n_looks
+    (told,) = not_asked(state)
+    assert (" looks are planned instead of 4" in told) == (n_looks == 2)
+    assert told.endswith("it spares nothing") == (n_looks == 1)
 
 
 def test_a_clear_winner_is_decided_early() -> None:

@@ -216,7 +216,7 @@ def test_a_stopped_pair_is_asked_on_the_waves_until_then() -> None:
         ("factuality: 2 of 4 looks taken: 1 of 6 pairs decided, 1 futile; 10 comparisons spared"),
     )
     assert not_asked(after(*events)) == (
-        "4 looks are planned, none is taken yet: they may spare responses",
+        "4 looks are planned; they may spare comparisons and responses",
     )
 
 
