@@ -52,6 +52,8 @@ import sys
 sys.modules |= dict.fromkeys({packages})
 from pathlib import Path
 from commands.backends.wiring import *
+from commands.cli.shared.output import parquet_of
+from commands.importing.formats.files import columns_of
 from commands.settings.sections import EvaluationSection
 from commands.judging.panel import panel_of
 from commands.ports import GenerationTask
@@ -84,8 +86,8 @@ USES = {
     ("datasets", "hub"): ["lambda: open_dataset(HubDataset('hf://datasets/a', 'a'))"],
     ("lm_eval", "lm-eval"): ["lambda: read_tasks(EvaluationSection(id='a', uses='mmlu'), Path())"],
     ("pyarrow", "parquet"): [
-        "lambda: open_parquet(Path('a.parquet'), ())",
-        "lambda: parquet_content({}, ())",
+        "lambda: columns_of(Path('a.parquet'), content=Path(sys.executable))",
+        "lambda: parquet_of({}, ())",
     ],
 }
 
