@@ -72,7 +72,7 @@ class ConfiguredBackends:
         """Return the generator of all entrants; each loader is imported with its first task."""
         return GeneratorByLoader(
             lambda: EngineGenerator(self.engine or in_process(self.settings.generation)),
-            lambda: _endpoint_generator(self.settings, self.tell).billed_by(billing),
+            lambda: _endpoint_generator(self.settings, billing, self.tell),
             self.recorded,
         )
 
@@ -147,11 +147,13 @@ class ConfiguredBackends:
         return with_client(entrant_batches)
 
 
-def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> EndpointGenerator:
+def _endpoint_generator(
+    settings: AskingSettings, billing: Billing, tell: Tell | None = None
+) -> EndpointGenerator:
     sections = [each for each in settings.entrants if isinstance(each, EndpointSection)]
     makers = {EntrantId(each.id): _responder_of(each) for each in sections}
     return EndpointGenerator(
-        lambda entrant, refused: makers[entrant.entrant_id](entrant, refused), tell
+        lambda entrant, refused: makers[entrant.entrant_id](entrant, refused), billing, tell
     )
 
 
@@ -208,11 +210,11 @@ def make_inference_factory(
     """Return a factory of entrants' inferences, each of which loads its weights once, when used."""
     here = settings.generation
     local = cache(make_local or (lambda: local_models(here, here.device)))
-    served = cache(lambda: _endpoint_generator(settings))
+    served = cache(partial(_endpoint_generator, settings))
 
     def inference(entrant: Entrant) -> Inference:
         if entrant.loader == "endpoint":
-            return Inference(entrant, served, None, lambda billing: served().billed_by(billing))
+            return Inference(entrant, None, None, served)
         if entrant.loader == "recorded":
             return Inference(entrant, partial(_answers_no_more, entrant), None)
         return Inference(entrant, local, local)

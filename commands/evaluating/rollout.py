@@ -239,7 +239,7 @@ class AnswersEvaluation(Evaluation):
         by_key = {rollout.task.response_key: rollout for rollout in rollouts}
         faults: list[EvaluationFault] = []
         try:
-            for batch in inference.make_generator().generate([each.task for each in rollouts]):
+            for batch in inference.generator().generate([each.task for each in rollouts]):
                 results = []
                 for answer in batch:
                     try:
