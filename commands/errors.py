@@ -70,6 +70,19 @@ class MissingExtra(TourneyError):
         self.package, self.extra = package, extra
 
 
+@contextmanager
+def needs_extra(extra: str, package: str) -> Iterator[None]:
+    """Name the extra that is missing when an import inside fails.
+
+    Raises:
+        MissingExtra: A package is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or package, extra) from error
+
+
 class NothingRecorded(TourneyError):
     """A ledger lacks the tournament that was named, or any."""
 

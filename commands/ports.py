@@ -1,6 +1,6 @@
 """Ports to the outside, such as generators, judges and the console; only plain values cross."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -79,7 +79,7 @@ class GenerationFailure:
     usage: Usage | None = None  # of an answer that the server withheld
 
 
-class Billing(Protocol):
+class Billing(Hashable, Protocol):
     """Records the requests to endpoint entrants, which may cost money, and keeps the cap."""
 
     @property

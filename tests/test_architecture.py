@@ -25,7 +25,7 @@ CALLED_BY_LIBRARIES = {
     "log_message",
     "version_string",
 }
-HEAVY = ("torch", "transformers", "peft", "ray", "anthropic", "openai", "sacrebleu")
+HEAVY = ("torch", "transformers", "peft", "ray", "anthropic", "openai", "sacrebleu", "pyarrow")
 
 
 LINES = ("--help", "project --help", "status", "project elo --k 16", "report", "verify", "log")

@@ -5,12 +5,12 @@ Imports are inside functions, as in `wiring`.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TypeAlias
 
 from commands.backends.loads import LocalBackend
-from commands.errors import ConfigurationError, MissingExtra
+from commands.errors import ConfigurationError, needs_extra
 from commands.ports import (
     GeneratedText,
     GenerationFailure,
@@ -19,20 +19,6 @@ from commands.ports import (
 )
 from commands.settings.schema import GenerationSection
 from commands.settings.toml import EngineName
-
-
-@contextmanager
-def needs_extra(extra: str, package: str) -> Iterator[None]:
-    """Name the extra that is missing when an import inside fails.
-
-    Raises:
-        MissingExtra: A package is not installed.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or package, extra) from error
-
 
 Engine: TypeAlias = Callable[[], AbstractContextManager[LocalBackend]]
 """Imports what is needed; what it returns holds weights only between its entry and its exit."""

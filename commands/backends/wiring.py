@@ -3,7 +3,7 @@
 Imports are inside functions, so that commands that need no torch do not load it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -16,20 +16,19 @@ from commands.backends.engines import (
     engine_for,
     in_process,
     local_models,
-    needs_extra,
 )
 from commands.backends.loads import LocalBackend
 from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, needs_extra
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.registry import Readers
 from commands.evaluating.samples import Inference
 from commands.importing.answers import RecordedGenerator, read_answers
 from commands.importing.bank import bank_named
-from commands.importing.formats.rows import Fields, Sheet
+from commands.importing.formats.rows import Sheet
 from commands.judging.panel import keys_needed, section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.ports import (
@@ -73,7 +72,7 @@ class ConfiguredBackends:
         """Return the generator of all entrants; each loader is imported with its first task."""
         return GeneratorByLoader(
             lambda: EngineGenerator(self.engine or in_process(self.settings.generation)),
-            lambda: _endpoint_generator(self.settings, self.tell).billed_by(billing),
+            lambda: _endpoint_generator(self.settings, billing, self.tell),
             self.recorded,
         )
 
@@ -86,9 +85,7 @@ class ConfiguredBackends:
             for entrant in self.settings.entrants
             if isinstance(entrant, RecordedSection)
         }
-        return RecordedGenerator(
-            lambda name: read_answers(sections[name], self.folder, bank, open_parquet)
-        )
+        return RecordedGenerator(lambda name: read_answers(sections[name], self.folder, bank))
 
     def judge(
         self, judge: JudgeSettings, refused: Sequence[ParameterRefused] = ()
@@ -150,11 +147,13 @@ class ConfiguredBackends:
         return with_client(entrant_batches)
 
 
-def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> EndpointGenerator:
+def _endpoint_generator(
+    settings: AskingSettings, billing: Billing, tell: Tell | None = None
+) -> EndpointGenerator:
     sections = [each for each in settings.entrants if isinstance(each, EndpointSection)]
     makers = {EntrantId(section.id): _responder_of(section) for section in sections}
     return EndpointGenerator(
-        lambda entrant, refused: makers[entrant.entrant_id](entrant, refused), tell
+        lambda entrant, refused: makers[entrant.entrant_id](entrant, refused), billing, tell
     )
 
 
@@ -211,11 +210,11 @@ def make_inference_factory(
     """Return a factory of entrants' inferences, each of which loads its weights once, when used."""
     here = settings.generation
     local = cache(make_local or (lambda: local_models(here, here.device)))
-    served = cache(lambda: _endpoint_generator(settings))
+    served = cache(partial(_endpoint_generator, settings))
 
     def inference(entrant: Entrant) -> Inference:
         if entrant.loader == "endpoint":
-            return Inference(entrant, served, None, lambda billing: served().billed_by(billing))
+            return Inference(entrant, None, None, served)
         if entrant.loader == "recorded":
             return Inference(entrant, partial(_answers_no_more, entrant), None)
         return Inference(entrant, local, local)
@@ -246,18 +245,6 @@ def make_shard_reader() -> ToPeft:
     return as_peft_folder
 
 
-def open_parquet(path: Path, columns: Collection[str] | None) -> Sheet:
-    """Open a Parquet file, or an Arrow stream; pyarrow is imported only now.
-
-    Raises:
-        MissingExtra: pyarrow is not installed.
-        ConfigurationError: The file is neither.
-    """
-    with needs_extra("parquet", "pyarrow"):
-        from commands.backends import _parquet as parquet_rows
-    return parquet_rows.open_parquet(path, columns)
-
-
 def open_dataset(dataset: HubDataset) -> Sheet:
     """Open a data set of the Hub, as `OpenDataset`; its package is imported only now.
 
@@ -282,19 +269,8 @@ def read_tasks(section: EvaluationSection, folder: Path) -> Iterable[tuple[str, 
     return tasks.read_tasks(section, folder)
 
 
-READERS: Final = Readers(open_parquet, open_dataset, read_tasks)
+READERS: Final = Readers(open_dataset, read_tasks)
 """What evaluations are read with."""
-
-
-def parquet_content(columns: Mapping[str, type], rows: Iterable[Fields]) -> bytes:
-    """Return rows as a Parquet file; pyarrow is imported only now.
-
-    Raises:
-        MissingExtra: pyarrow is not installed.
-    """
-    with needs_extra("parquet", "pyarrow"):
-        from commands.backends import _parquet as parquet_rows
-    return parquet_rows.parquet_content(columns, rows)
 
 
 def log_run(tracker: "Tracker", run: "TrackedRun") -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 import typer
 
 from commands.auditing.soundness import require_sound
-from commands.backends.wiring import make_shard_reader, open_parquet
+from commands.backends.wiring import make_shard_reader
 from commands.cli.project.outcomes import imported_ratings_table
 from commands.cli.shared import options
 from commands.cli.shared.output import say
@@ -145,11 +145,11 @@ def _battle_file(
     file: Path, of: BattleFormat | None, name: str | None, content: Path
 ) -> BattleFile:
     """Return a file of battles; a pipe has no name that could tell its set."""
-    of = of or format_of(columns_of(file, open_parquet, content=content))
+    of = of or format_of(columns_of(file, content=content))
     if name is None and of.set_by_file is not None and not file.suffix:
         raise ConfigurationError([f"{file} does not say which set these battles join; use --name"])
     into = set_name(of.set_of(file) if name is None else name)
-    records = records_of(file, of, open_parquet, content=content)
+    records = records_of(file, of, content=content)
     return BattleFile(file, records, of, into, content)
 
 

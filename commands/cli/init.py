@@ -9,7 +9,6 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from commands.backends.wiring import open_parquet
 from commands.cli.plan import plan_generation
 from commands.cli.shared import options
 from commands.cli.shared.output import say
@@ -135,7 +134,7 @@ def _path(answer: str | None) -> Path | None:
 
 def _write_new(folder: Path, wanted: Wanted) -> tuple[str, ...]:
     if wanted.answers is not None:
-        answers = read_answers_table(wanted.answers, open_parquet)
+        answers = read_answers_table(wanted.answers)
         _tell_of_answers(folder, answers)
         files = {} if answers.labelled is None else answers.labelled.files()
         new = NewTournament(answers.prompts, wanted.entrants, wanted.judge, answers.entrants, files)
@@ -159,7 +158,7 @@ def _write_new(folder: Path, wanted: Wanted) -> tuple[str, ...]:
 def _prompts(csv: Path | None) -> Sequence[Mapping[str, object]]:
     if csv is None:
         return FIRST_PROMPTS
-    table = read_prompts(options.or_standard_input(csv), open_parquet)
+    table = read_prompts(options.or_standard_input(csv))
     if table.unused:
         say(f"unused columns of {csv}: {', '.join(table.unused)} (--from-answers reads answers)")
     return table.prompts

@@ -27,7 +27,7 @@ from commands.ports import (
     Tell,
     key_of,
 )
-from commands.spending.billing import NO_BILLING, CredibleUsage
+from commands.spending.billing import CredibleUsage
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant
 from ledger.events.requests import Charge, ServerFacts
@@ -43,15 +43,11 @@ class EndpointGenerator:
     """Answers tasks entrant by entrant, one request per task."""
 
     responder_of: ResponderOf
+    billing: Billing  # records its requests, and keeps the cap
     tell: Tell | None = None  # reports long waits; None: there are none
-    billing: Billing = NO_BILLING
     _paces: dict[str, Pace] = field(default_factory=dict)  # by server
     _held: dict[Entrant, HeldRejections[GenerationTask]] = field(default_factory=dict)
     _facts: dict[Entrant, ServerFacts | None] = field(default_factory=dict)  # None: on record
-
-    def billed_by(self, billing: Billing) -> "EndpointGenerator":
-        """Return the same generator, whose requests are recorded and kept within the cap."""
-        return replace(self, billing=billing)
 
     def generate(self, tasks: Sequence[GenerationTask]) -> Iterator[tuple[_Result, ...]]:
         """Yield answers as they come; raise at the end if tasks are unanswered.

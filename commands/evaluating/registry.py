@@ -19,7 +19,6 @@ from commands.evaluating.shipped.synthetic import Composition, Copying
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
 from commands.evaluating.user_code import blame_evaluation, class_in_file, class_in_module
 from commands.importing.bank import OpenDataset
-from commands.importing.formats.files import OpenParquet
 from commands.settings.sections import EvaluationSection
 from ledger.events.registration import Prompt
 
@@ -55,7 +54,6 @@ Before each stands what follows the name of its table.
 class Readers(NamedTuple):
     """What reads data and tasks; the packages for it are imported when it is called."""
 
-    open_parquet: OpenParquet
     open_dataset: OpenDataset
     read_tasks: ReadTasks
 
@@ -70,11 +68,7 @@ class EvaluationSources(NamedTuple):
     @property
     def offered(self) -> Mapping[str, object]:
         """What a constructor gets that has a parameter of the name."""
-        return {
-            "folder": self.folder,
-            "bank": self.bank,
-            "open_parquet": self.readers.open_parquet,
-        }
+        return {"folder": self.folder, "bank": self.bank}
 
 
 def table_evaluations(

@@ -244,9 +244,7 @@ class AnswersEvaluation(Evaluation):
         by_key = {rollout.task.response_key: rollout for rollout in rollouts}
         faults: list[EvaluationFault] = []
         try:
-            for batch in inference.make_generator().generate(
-                [rollout.task for rollout in rollouts]
-            ):
+            for batch in inference.generator().generate([rollout.task for rollout in rollouts]):
                 results = []
                 for answer in batch:
                     try:

@@ -21,7 +21,7 @@ class Inference:
     """An entrant with its generator and log-likelihoods, made only when first needed."""
 
     entrant: Entrant
-    make_generator: Callable[[], Generator]
+    make_generator: Callable[[], Generator] | None  # None: an endpoint's, until it is billed
     make_likelihood_model: (
         Callable[[], LikelihoodModel] | None
     )  # None: an endpoint gives texts only
@@ -34,6 +34,11 @@ class Inference:
             return self
         stop = partial(billing.halt, self.entrant.entrant_id)
         return replace(self, make_generator=partial(self.serve, billing), stop=stop)
+
+    def generator(self) -> Generator:
+        """Return what answers; requests to an endpoint must be billed."""
+        assert self.make_generator is not None  # noqa: S101  # `billed_by` has been called
+        return self.make_generator()
 
     def require_likelihoods(self, evaluation: str) -> Callable[[], LikelihoodModel]:
         """Return the factory of the entrant's log-likelihoods.

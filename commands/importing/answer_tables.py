@@ -23,7 +23,7 @@ from commands.importing.formats.answers import (
     figure_of,
     is_of_a_tool,
 )
-from commands.importing.formats.files import OpenParquet, records_of
+from commands.importing.formats.files import records_of
 from commands.importing.formats.rows import (
     PROMPT_COLUMNS,
     BadRow,
@@ -64,7 +64,7 @@ class AnswersTable(NamedTuple):
     n_empty: int = 0  # cells that are empty answers
 
 
-def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
+def read_answers_table(path: Path) -> AnswersTable:
     """Read answers of several systems: from a table, a tool's file, or all files of a folder.
 
     A table has a column for each system, or one for the answer and one for whose it is. Or it has
@@ -74,8 +74,8 @@ def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
         ConfigurationError: It cannot be read, or holds no prompts, or answers of fewer than two.
     """
     if path.is_dir():
-        return _of_folder(path, open_parquet)
-    rows = [*records_of(path, None, open_parquet)]
+        return _of_folder(path)
+    rows = [*records_of(path, None)]
     records = [row for row in rows if isinstance(row, Record)]
     if records and all(is_of_a_tool(record.fields) for record in records):
         return _of_files(path, {path: _answers_of(path, rows)}, questions={})
@@ -85,7 +85,7 @@ def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
     return _of_table(path, rows, header)
 
 
-def _of_folder(folder: Path, open_parquet: OpenParquet) -> AnswersTable:
+def _of_folder(folder: Path) -> AnswersTable:
     """Read each file of a folder that holds answers, or questions that answers name by their ids.
 
     Of the other files say why they hold none.
@@ -98,7 +98,7 @@ def _of_folder(folder: Path, open_parquet: OpenParquet) -> AnswersTable:
             continue
         if file.is_file() and not _SUFFIXES.isdisjoint(file.suffixes):
             try:
-                rows = [*records_of(file, None, open_parquet)]
+                rows = [*records_of(file, None)]
                 if found := _questions(rows):
                     questions |= found
                 else:

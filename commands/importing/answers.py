@@ -5,7 +5,7 @@ and other columns do not matter; a corrected answer makes it another version of 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError, counted, first_lines, joined_names
 from commands.importing.formats.answers import AnswerRow, answers_of_rows, text_of, texts_of
-from commands.importing.formats.files import OpenParquet, reading, records_of
-from commands.importing.formats.rows import BadRow, Record, Sheet, unpacked
+from commands.importing.formats.files import reading, records_of
+from commands.importing.formats.rows import BadRow, Record, unpacked
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from commands.settings.sections import RecordedSection
 from ledger.events.conversations import Messages, asked_so_far, n_answers, turns_in
@@ -66,15 +66,13 @@ def _of_prompt(prompt_id: PromptId | None, asked: Messages) -> Messages:
     return (("prompt", prompt_id or ""), *asked)
 
 
-def recorded_entrant(
-    section: RecordedSection, folder: Path, bank: Sequence[Prompt], open_parquet: OpenParquet | None
-) -> Entrant:
+def recorded_entrant(section: RecordedSection, folder: Path, bank: Sequence[Prompt]) -> Entrant:
     """Return the entrant whose answers a file has.
 
     Raises:
         ConfigurationError: The file cannot be read, or does not say what was answered to what.
     """
-    answers = read_answers(section, folder, bank, open_parquet)
+    answers = read_answers(section, folder, bank)
     longest = max(n_bytes(row.text or "") for row in answers.by_prompt.values())
     return Entrant(
         entrant_id=EntrantId(section.id),
@@ -86,9 +84,7 @@ def recorded_entrant(
     )
 
 
-def read_answers(
-    section: RecordedSection, folder: Path, bank: Sequence[Prompt], open_parquet: OpenParquet | None
-) -> RecordedAnswers:
+def read_answers(section: RecordedSection, folder: Path, bank: Sequence[Prompt]) -> RecordedAnswers:
     """Read the answers of an entrant to the prompts of a bank; those to others are left out.
 
     Raises:
@@ -104,7 +100,7 @@ def read_answers(
     found: dict[Asked, tuple[int, AnswerRow]] = {}  # with the line of each
     models: Counter[str] = Counter()
     n_rows = 0
-    for line, row in _rows(file, section.column, _records(file, digest, open_parquet), bad):
+    for line, row in _rows(file, section.column, _records(file, digest), bad):
         models[row.model or ""] += 1
         if section.model not in {None, row.model}:
             continue
@@ -195,11 +191,9 @@ def _answers_to(
 
 
 @lru_cache(maxsize=1)
-def _records(
-    file: Path, _content: Digest, open_parquet: OpenParquet | None
-) -> Sequence[Record | BadRow]:
+def _records(file: Path, _content: Digest) -> Sequence[Record | BadRow]:
     """Read a file once for all entrants whose answers it has."""
-    return [*records_of(file, None, open_parquet or _no_parquet)]
+    return [*records_of(file, None)]
 
 
 def _rows(
@@ -213,10 +207,6 @@ def _rows(
             bad.append(f"{row.line}: {row.why}")
         else:
             yield row
-
-
-def _no_parquet(path: Path, _columns: Collection[str] | None) -> Sheet:
-    raise ConfigurationError([f"{path}: nothing here opens Parquet"])
 
 
 def _choose_model(models: Counter[str]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.files import OpenParquet, csv_sheet, records_of
+from commands.importing.formats.files import csv_sheet, records_of
 from commands.importing.formats.rows import (
     PROMPT_COLUMNS,
     BadRow,
@@ -92,7 +92,7 @@ class PromptTable(NamedTuple):
     unused: tuple[str, ...]
 
 
-def read_prompts(path: Path, open_parquet: OpenParquet) -> PromptTable:
+def read_prompts(path: Path) -> PromptTable:
     """Read a CSV file with a header, JSON, JSON lines or Parquet.
 
     The column `prompt` is needed, all others are not.
@@ -108,7 +108,7 @@ def read_prompts(path: Path, open_parquet: OpenParquet) -> PromptTable:
             raise ConfigurationError([f"{path}: the file is empty"])
         header, rows = csv_sheet(StringIO(text, newline=""))
     else:
-        rows = [*records_of(path, None, open_parquet)]
+        rows = [*records_of(path, None)]
         header = header_of(rows)
     column = columns_by_field(path, header, PROMPT_COLUMNS)
     return PromptTable(prompts_of_rows(path, rows, column), other_columns(header, column))

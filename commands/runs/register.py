@@ -10,7 +10,6 @@ from commands.entrants.folder_or_hub import FetchSnapshot
 from commands.errors import ConfigurationError, WeightsError, counted
 from commands.importing.answers import recorded_entrant
 from commands.importing.bank import OpenDataset, bank_named, no_dataset
-from commands.importing.formats.files import OpenParquet
 from commands.judging.panel import panel_of
 from commands.settings.inputs import (
     read_instructions,
@@ -67,13 +66,12 @@ def opening_of(
     folder: Path,
     versions: Sequence[tuple[str, str]],
     fetch: FetchSnapshot | None = None,
-    open_parquet: OpenParquet | None = None,
     open_dataset: OpenDataset = no_dataset,
 ) -> OpenTournament:
     """Read the bank, rubrics, instructions and weights; return the command to register them.
 
     Nothing is recorded yet. Relative paths start from the folder; `fetch` resolves names of weights
-    on the Hub, `open_parquet` opens recorded answers, and `open_dataset` a bank on the Hub.
+    on the Hub, and `open_dataset` opens a bank on the Hub.
 
     Raises:
         ConfigurationError: Files are missing or wrong; every fault is listed.
@@ -94,7 +92,7 @@ def opening_of(
     instructions = _read_each(read_instructions, [named and folder / named], faults)
     bank = banks[0] if banks else ()
     entrants = _read_each(
-        lambda each: _entrant(each, settings, folder, fetch, bank, open_parquet),
+        lambda entrant: _entrant(entrant, settings, folder, fetch, bank),
         [
             entrant
             for entrant in settings.entrants
@@ -193,10 +191,9 @@ def _entrant(
     folder: Path,
     fetch: FetchSnapshot | None,
     bank: Sequence[Prompt],
-    open_parquet: OpenParquet | None,
 ) -> Entrant:
     if isinstance(section, RecordedSection):
-        return recorded_entrant(section, folder, bank, open_parquet)
+        return recorded_entrant(section, folder, bank)
     try:
         return read_entrant(section, settings.generation, folder, fetch)
     except WeightsError as error:

@@ -11,7 +11,6 @@ from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import Recorder
 from commands.entrants.folder_or_hub import FetchSnapshot
 from commands.importing.bank import OpenDataset, no_dataset
-from commands.importing.formats.files import OpenParquet
 from commands.ports import Tell
 from commands.runs.register import opening_of
 from commands.settings.reader import read_settings
@@ -78,7 +77,6 @@ def open_workspace(
     *,
     provider: Provider | None = None,
     fetch: FetchSnapshot | None = None,
-    open_parquet: OpenParquet | None = None,
     open_dataset: OpenDataset = no_dataset,
 ) -> Workspace:
     """Read the settings and everything that they name.
@@ -89,7 +87,6 @@ def open_workspace(
         versions: Packages and their versions, recorded with the opening.
         provider: Replaces [judge] provider.
         fetch: Resolves names of weights on the Hub; None: only folders are found.
-        open_parquet: Opens recorded answers; None: no Parquet file is read.
         open_dataset: Opens a bank on the Hub.
 
     Raises:
@@ -104,5 +101,5 @@ def open_workspace(
         settings=settings,
         folder=folder,
         ledger=ledger or folder / settings.tournament.ledger,
-        opening=opening_of(settings, folder, versions, fetch, open_parquet, open_dataset),
+        opening=opening_of(settings, folder, versions, fetch, open_dataset),
     )

@@ -4,9 +4,8 @@ Each request is recorded with its worst cost before it is sent, and with its cos
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from threading import Event
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -191,39 +190,6 @@ def settlement(
 
     title = None if priced is None else priced.source.title
     return SettleRequests(entrant.entrant_id, entrant.weights, tuple(map(charged, endings)), title)
-
-
-class _NoBilling:
-    """Allows every request, and records none."""
-
-    refused: Sequence[ParameterRefused] = ()
-
-    def learn(self, _: Sequence[ParameterRefused]) -> None:
-        """Record nothing."""
-
-    def sending(self) -> AbstractContextManager[Event]:
-        """Yield an event that nobody sets."""
-        return nullcontext(Event())
-
-    def submit(
-        self, tasks: Sequence[GenerationTask], _server: ServerFacts | None = None, /
-    ) -> Sequence[GenerationTask]:
-        """Return all tasks."""
-        return tasks
-
-    def halt(self, _: EntrantId) -> None:
-        """Halt nobody."""
-
-    def is_halted(self, _: Entrant) -> bool:
-        """Halt nobody."""
-        return False
-
-    def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
-        """Record nothing."""
-
-
-NO_BILLING: Final = _NoBilling()
-"""For answers that no tournament records or pays for."""
 
 
 def close_abandoned(recorder: Recorder) -> None:

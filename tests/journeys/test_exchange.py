@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from commands.backends.wiring import open_parquet
 from commands.decisions.recorder import Recorder
 from commands.importing.battles import BattleFile, import_battles
 from commands.importing.formats.catalogue import FORMATS
@@ -336,7 +335,7 @@ def test_an_import_killed_in_the_middle_is_made_once(tmp_path: Path) -> None:
 def battles_of(path: Path) -> list[BattlesImported]:
     """Return what an undisturbed import of a file makes of it."""
     with Ledger.in_memory() as ledger:
-        records = records_of(path, PLAIN, open_parquet)
+        records = records_of(path, PLAIN)
         import_battles(ledger, [BattleFile(path, records, PLAIN, "plain")])
         return [each.event for each in ledger.read() if isinstance(each.event, BattlesImported)]
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from commands.backends.wiring import parquet_content
+from commands.importing.formats.parquet import parquet_content
 from ledger.events.registration import (
     Entrant,
     EntrantRegistered,

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from importlib import import_module
 from typing import Final, NamedTuple, TypeAlias
 
 import typer
@@ -108,8 +107,9 @@ def _write_parquet(table: Table) -> None:
 
 def parquet_of(columns: Mapping[str, type], rows: Iterable[Mapping[str, object]]) -> bytes:
     """Return rows as a Parquet file; what it is written by is imported for no other format."""
-    content: bytes = import_module("commands.backends.wiring").parquet_content(columns, rows)
-    return content
+    from commands.importing.formats.parquet import parquet_content  # noqa: PLC0415  # pyarrow is slow
+
+    return parquet_content(columns, rows)
 
 
 def write_json(value: Json) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from commands.backends.wiring import fetch_snapshot, open_dataset, open_parquet
+from commands.backends.wiring import fetch_snapshot, open_dataset
 from commands.cli.shared.output import say
 from commands.cli.shared.selection import Selection
 from commands.importing.answers import read_answers, unanswered
@@ -32,7 +32,6 @@ def workspace(config: Path, ledger: Path | None, provider: Provider | None = Non
         package_versions(),
         provider=provider,
         fetch=fetch_snapshot,
-        open_parquet=open_parquet,
         open_dataset=open_dataset,
     )
     for note in notes_on_twins(place.opening):
@@ -55,7 +54,7 @@ def tell_unanswered(place: Workspace, tell: Tell) -> None:
     bank = place.opening.bank
     for section in place.settings.entrants:
         if isinstance(section, RecordedSection):
-            answers = read_answers(section, place.folder, bank, open_parquet)
+            answers = read_answers(section, place.folder, bank)
             if (lacking := unanswered(answers, bank)) is not None:
                 tell(f"entrant {section.id!r}: {lacking}")
 

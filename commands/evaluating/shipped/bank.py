@@ -13,22 +13,19 @@ from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
 from commands.evaluating.shipped.items import ListedEvaluation, check_arguments, shuffle
 from commands.evaluating.shipped.rows import choices_of, made_of, read_rows, text_of
-from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields
 from commands.settings.sections import UserPath
 from ledger.events.registration import Prompt
 from projections.verdicts.parsers import holds_gold, words
 
 
-def distractors_of(
-    prompts: Sequence[Prompt], path: Path, open_parquet: OpenParquet
-) -> Mapping[str, Sequence[str]]:
+def distractors_of(prompts: Sequence[Prompt], path: Path) -> Mapping[str, Sequence[str]]:
     """Return each prompt's wrong answers; other prompts in the file are ignored.
 
     Raises:
         ConfigurationError: The file is missing or wrong, lacks a prompt, or repeats an answer.
     """
-    wrong = dict(made_of(read_rows([path], open_parquet), _distractors).values())
+    wrong = dict(made_of(read_rows([path]), _distractors).values())
     faults = [
         f"{path}: prompt {prompt.prompt_id!r} {why}"
         for prompt in prompts
@@ -109,7 +106,6 @@ class BankChoices(ListedEvaluation[Prompt], PerplexityComparisonEvaluation):
         *,
         bank: Sequence[Prompt],
         folder: Path,
-        open_parquet: OpenParquet,
         sources: Sequence[str] = (),
         distractors: UserPath = Path("distractors.jsonl"),
         pmi: bool = False,
@@ -120,7 +116,7 @@ class BankChoices(ListedEvaluation[Prompt], PerplexityComparisonEvaluation):
         """
         super().__init__(_with_gold(bank, sources))
         self.asks_unconditional = pmi
-        self._wrong = distractors_of(self.items, folder / distractors, open_parquet)
+        self._wrong = distractors_of(self.items, folder / distractors)
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return a prompt and its answers, in an order that depends on the prompt only."""

@@ -27,7 +27,6 @@ from commands.evaluating.shipped.rows import (
     text_of,
     value_of,
 )
-from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields
 from commands.settings.sections import EvaluationOptions, UserPath
 from ledger.identity import Digest, Json
@@ -116,7 +115,7 @@ class QuestionEvaluation(ListedEvaluation[Question]):
     leads_to_answer: ClassVar[str]  # stands between an example and its answer in plain text
     whole: str = ""  # name of the evaluation of which this is a subject
 
-    def __init__(self, chosen: QuestionParameters, folder: Path, open_parquet: OpenParquet) -> None:
+    def __init__(self, chosen: QuestionParameters, folder: Path) -> None:
         """Read the questions, and the examples before them."""
         self.bos = chosen.bos
 
@@ -129,7 +128,7 @@ class QuestionEvaluation(ListedEvaluation[Question]):
             if chosen.shots_file is None:
                 fault = f"shots is {chosen.shots}; say shots_file, which has examples"
                 raise ConfigurationError([fault])
-            shown = read_rows(split_files(folder / chosen.shots_file), open_parquet)
+            shown = read_rows(split_files(folder / chosen.shots_file))
             for each in made_of(shown, question).values():
                 examples.setdefault(each.subject, []).append(each)
 
@@ -143,7 +142,7 @@ class QuestionEvaluation(ListedEvaluation[Question]):
             turns = (turn for each in before for turn in each.as_example(self.leads_to_answer))
             return own._replace(before=(*turns,))
 
-        rows = read_rows(split_files(folder / chosen.file, chosen.split), open_parquet)
+        rows = read_rows(split_files(folder / chosen.file, chosen.split))
         super().__init__(made_of(rows, asked))
 
     @abstractmethod
@@ -192,10 +191,10 @@ class ChoicesOfFile(QuestionEvaluation, PerplexityComparisonEvaluation):
 
     leads_to_answer: ClassVar[str] = " "
 
-    def __init__(self, *, folder: Path, open_parquet: OpenParquet, **parameters: Any) -> None:  # noqa: ANN401  # checked by ChoiceParameters
+    def __init__(self, *, folder: Path, **parameters: Any) -> None:  # noqa: ANN401  # checked by ChoiceParameters
         """Read the questions."""
         self._chosen = ChoiceParameters(**parameters)
-        super().__init__(self._chosen, folder, open_parquet)
+        super().__init__(self._chosen, folder)
 
     def question_of(self, fields: Fields) -> Question:
         """Return a row's question; its choices are letters, or as they are."""
@@ -232,12 +231,12 @@ class RolloutOfFile(QuestionEvaluation, RolloutEvaluation):
 
     leads_to_answer: ClassVar[str] = "\n"
 
-    def __init__(self, *, folder: Path, open_parquet: OpenParquet, **parameters: Any) -> None:  # noqa: ANN401  # checked by RolloutParameters
+    def __init__(self, *, folder: Path, **parameters: Any) -> None:  # noqa: ANN401  # checked by RolloutParameters
         """Read the questions."""
         self._chosen = RolloutParameters(**parameters)
         self._answers = self._chosen.answers
         self._n_new = self._chosen.max_new_tokens or _N_NEW[self._answers]
-        super().__init__(self._chosen, folder, open_parquet)
+        super().__init__(self._chosen, folder)
 
     def question_of(self, fields: Fields) -> Question:
         """Return a row's question, with its answer as the row has it."""

@@ -18,7 +18,7 @@ from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from commands.errors import ConfigurationError, first_lines
-from commands.importing.formats.files import OpenParquet, records_of
+from commands.importing.formats.files import records_of
 from commands.importing.formats.rows import BadRow, Fields, uncompressed
 
 _SUFFIXES: Final = {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow"}
@@ -33,7 +33,7 @@ class DataRow(NamedTuple):
     place: str  # the same with the whole path
 
 
-def read_rows(paths: Sequence[Path], open_parquet: OpenParquet) -> tuple[DataRow, ...]:
+def read_rows(paths: Sequence[Path]) -> tuple[DataRow, ...]:
     """Read files as one table: each row has the columns of all.
 
     Raises:
@@ -47,7 +47,7 @@ def read_rows(paths: Sequence[Path], open_parquet: OpenParquet) -> tuple[DataRow
     rows = [
         row
         for path in paths
-        for row in _rows(path, path.name if names[path.name] == 1 else str(path), open_parquet)
+        for row in _rows(path, path.name if names[path.name] == 1 else str(path))
     ]
     if not rows:
         raise ConfigurationError([f"{paths[0]}: there are no rows"])
@@ -55,10 +55,10 @@ def read_rows(paths: Sequence[Path], open_parquet: OpenParquet) -> tuple[DataRow
     return tuple(row._replace(fields={**lacking, **row.fields}) for row in rows)
 
 
-def _rows(path: Path, name: str, open_parquet: OpenParquet) -> Iterator[DataRow]:
+def _rows(path: Path, name: str) -> Iterator[DataRow]:
     """Yield the rows of a file, each labelled with the file's name."""
     faults = []
-    for record in records_of(path, None, open_parquet):
+    for record in records_of(path, None):
         if isinstance(record, BadRow):
             faults.append(f"{path}:{record.line}: {record.why}")
         else:

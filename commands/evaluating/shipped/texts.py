@@ -8,7 +8,6 @@ from commands.errors import ConfigurationError
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation, PerplexityEvaluation
 from commands.evaluating.shipped.items import ListedEvaluation, check_arguments, shuffle
 from commands.evaluating.shipped.rows import made_of, read_rows, text_of
-from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields
 from commands.settings.sections import UserPath
 
@@ -25,9 +24,9 @@ class Blimp(ListedEvaluation[SentencePair], PerplexityComparisonEvaluation):
     """Comparison of the good and the bad sentence of each pair."""
 
     @check_arguments
-    def __init__(self, *, folder: Path, open_parquet: OpenParquet, path: UserPath) -> None:
+    def __init__(self, *, folder: Path, path: UserPath) -> None:
         """Read the pairs."""
-        pairs = made_of(read_rows([folder / path], open_parquet), _pair)
+        pairs = made_of(read_rows([folder / path]), _pair)
         super().__init__({f"{row} {pair.paradigm}".strip(): pair for row, pair in pairs.items()})
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:

@@ -14,13 +14,13 @@ import shutil
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader, TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
@@ -80,10 +80,6 @@ def decode_json(content: bytes) -> object:
 _CONSTANTS: Final = {"NaN": None, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-OpenParquet: TypeAlias = Callable[[Path, Collection[str] | None], Sheet]
-"""Opens a Parquet file, or a stream of Arrow, and reads some columns, or all."""
-
-
 _TEXTS: Final = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _BINARY: Final = (".parquet", ".arrow")
 _FIRST_BYTES: Final = 2**20  # of a file whose name does not say what it is
@@ -133,20 +129,18 @@ def _suffix_of(begin: bytes) -> str:
     return ".json" if text.startswith(b"[") else ".csv"
 
 
-def columns_of(
-    path: Path, open_parquet: OpenParquet, *, content: Path | None = None
-) -> Collection[str]:
+def columns_of(path: Path, *, content: Path | None = None) -> Collection[str]:
     """Return the columns of a table, or the fields of the first rows of JSON.
 
     Raises:
         ConfigurationError: The file cannot be read, is empty, or has an unknown suffix.
     """
-    with _opened(path, content or path, (), open_parquet) as sheet:
+    with _opened(path, content or path, ()) as sheet:
         return sheet.header
 
 
 def records_of(
-    path: Path, of: BattleFormat | None, open_parquet: OpenParquet, *, content: Path | None = None
+    path: Path, of: BattleFormat | None, *, content: Path | None = None
 ) -> Iterator[Record | BadRow]:
     """Yield the rows of a file: the columns of a format, or all.
 
@@ -157,7 +151,7 @@ def records_of(
             column that the format requires.
     """
     columns = None if of is None else of.columns
-    with _opened(path, content or path, columns, open_parquet) as sheet:
+    with _opened(path, content or path, columns) as sheet:
         faults = [*_doubled(columns, sheet.header)]
         if of is not None and sheet.header:
             faults += _lacking(of, sheet.header)
@@ -167,13 +161,13 @@ def records_of(
 
 
 @contextmanager
-def _opened(
-    path: Path, content: Path, columns: Collection[str] | None, open_parquet: OpenParquet
-) -> Iterator[Sheet]:
+def _opened(path: Path, content: Path, columns: Collection[str] | None) -> Iterator[Sheet]:
     """Open a file as a table; of Parquet some columns are read, or all."""
     with reading(path):
         kind, is_packed = _kind_of(path, content)
         if kind in _BINARY:
+            from commands.importing.formats.parquet import open_parquet  # noqa: PLC0415  # pyarrow is slow
+
             yield open_parquet(content, columns)
             return
         with _uncompressed(content, is_packed=is_packed) as opened:

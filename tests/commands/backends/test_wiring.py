@@ -38,13 +38,13 @@ from commands.settings.inputs import shipped_data
 from commands.settings.schema import Settings
 from commands.settings.servers import Server
 from commands.settings.toml import EngineName
-from commands.spending.billing import NO_BILLING
 from ledger.events.registration import Entrant
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, FakeOpenAI
 from tests.support.builders import events
 from tests.support.builders.anthropic import CANARY, judge_settings, queries, told_of
 from tests.support.builders.commands import settings, write_weights
+from tests.support.builders.endpoints import unlimited
 from tests.support.scripted import answered
 
 WITHOUT = """
@@ -52,10 +52,11 @@ import sys
 sys.modules |= dict.fromkeys({packages})
 from pathlib import Path
 from commands.backends.wiring import *
+from commands.cli.shared.output import parquet_of
+from commands.importing.formats.files import columns_of
 from commands.settings.sections import EvaluationSection
 from commands.judging.panel import panel_of
 from commands.ports import GenerationTask
-from commands.spending.billing import NO_BILLING
 from tests.support.builders.events import entrant, key
 from tests.support.builders.commands import settings
 place = {{"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
@@ -65,7 +66,7 @@ backends = ConfiguredBackends(chosen, Path())
 inference = make_inference_factory(chosen)(entrant())
 def generate(**fields):
     task = GenerationTask(key("a"), entrant(**fields), "What?", seed=0)
-    return list(backends.generator(NO_BILLING).generate([task]))
+    return list(backends.generator(None).generate([task]))
 for use in ({uses},):
     try:
         use()
@@ -84,8 +85,8 @@ USES = {
     ("datasets", "hub"): ["lambda: open_dataset(HubDataset('hf://datasets/a', 'a'))"],
     ("lm_eval", "lm-eval"): ["lambda: read_tasks(EvaluationSection(id='a', uses='mmlu'), Path())"],
     ("pyarrow", "parquet"): [
-        "lambda: open_parquet(Path('a.parquet'), ())",
-        "lambda: parquet_content({}, ())",
+        "lambda: columns_of(Path('a.parquet'), content=Path(sys.executable))",
+        "lambda: parquet_of({}, ())",
     ],
 }
 
@@ -142,7 +143,7 @@ def test_each_server_gets_its_own_key(monkeypatch: pytest.MonkeyPatch) -> None:
             task = GenerationTask(
                 events.key("a"), events.entrant("served", loader="endpoint", dtype=None), "?", 0
             )
-            [*ConfiguredBackends(chosen, Path()).generator(NO_BILLING).generate([task])]
+            [*ConfiguredBackends(chosen, Path()).generator(unlimited()).generate([task])]
             asked[name] = server.traffic.keys
 
     assert asked == {name: [keys.get(name, "none")] * 2 for name in variables}
@@ -257,12 +258,12 @@ def test_what_answers_and_what_reads_share_one_load(
     inference = make_inference_factory(settings(generation={"device": "cpu"}))
     one = inference(entrant(folder=folder))
     owed = tasks(one.entrant, ["a dose"])
-    ((answer,),) = one.make_generator().generate(owed)
+    ((answer,),) = one.generator().generate(owed)
     shutil.rmtree(folder)  # nothing is read there any more
 
     reader = one.require_likelihoods("perplexity")
     ((read,),) = reader().log_likelihoods([Continuation("p", one.entrant, "a", " dose")])
-    ((again,),) = one.make_generator().generate(owed)
+    ((again,),) = one.generator().generate(owed)
 
     assert isinstance(read, ContinuationLikelihood)
     assert isinstance(answer, GeneratedText)

@@ -1,6 +1,7 @@
 """One evaluating command: which evaluations of which entrants, then consent, then samples."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, cast
@@ -199,8 +200,8 @@ def test_what_is_under_way_when_an_evaluation_fails_is_recorded_as_it_was_paid(
 
     with FakeOpenAI(say) as fake:
         served = Endpoint(fake.url, "entrant", None, n_at_a_time=4)
-        generator = EndpointGenerator(responder_of({who.entrant_id: served}))
-        inference = Inference(who, lambda: generator, None, generator.billed_by)
+        serve = partial(EndpointGenerator, responder_of({who.entrant_id: served}))
+        inference = Inference(who, None, None, serve)
         planned = plan_evaluation(choking, inference, EvaluationOptions())
         with pytest.raises(EvaluationFault, match=r"scoring capitals\[0\]: KeyError: 'boom'"):
             evaluate_with_consent(

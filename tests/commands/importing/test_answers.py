@@ -38,7 +38,7 @@ def read(
     """Read the answers of a file of these rows."""
     (tmp_path / "answers.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     named = {"id": "mine", "loader": "recorded", "responses": "answers.jsonl", **keys}
-    return read_answers(RecordedSection.model_validate(named), tmp_path, bank, None)
+    return read_answers(RecordedSection.model_validate(named), tmp_path, bank)
 
 
 def texts(tmp_path: Path, *rows: Mapping[str, object], bank: Sequence[Prompt] = BANK) -> object:

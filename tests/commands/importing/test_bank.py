@@ -11,16 +11,11 @@ from commands.settings.hub_dataset import HubDataset
 from ledger.events.registration import Prompt
 
 
-def no_parquet(*_: object) -> Sheet:
-    """Open none."""
-    pytest.fail("there is no Parquet")
-
-
 def read_csv(tmp_path: Path, text: str) -> PromptTable:
     """Read prompts from a file of this text."""
     file = tmp_path / "prompts.csv"
     file.write_bytes(text.encode())
-    return read_prompts(file, no_parquet)
+    return read_prompts(file)
 
 
 @pytest.mark.parametrize("header", ["prompt", "\ufeffPrompt", " question ", "instruction", "text"])
@@ -107,7 +102,7 @@ def test_columns_that_nobody_reads_may_be_there_twice(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """With the option that names it."""
     with pytest.raises(ConfigurationError, match=r"there is no such CSV file; correct --from-csv$"):
-        read_prompts(tmp_path / "none.csv", no_parquet)
+        read_prompts(tmp_path / "none.csv")
 
 
 def test_a_cell_may_hold_a_conversation_as_json(tmp_path: Path) -> None:
@@ -119,7 +114,7 @@ def test_a_cell_may_hold_a_conversation_as_json(tmp_path: Path) -> None:
         encoding="utf-8",
     )
 
-    plain, turns, messages = read_prompts(tmp_path / "prompts.csv", no_parquet).prompts
+    plain, turns, messages = read_prompts(tmp_path / "prompts.csv").prompts
 
     assert (plain["text"], turns["turns"]) == ("Why?", ["One?", "Two?"])
     assert messages["messages"] == [
@@ -135,7 +130,7 @@ def test_a_cell_that_no_entrant_could_answer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "prompts.csv").write_text('turns\n"[""One?"", """"]"\n', encoding="utf-8")
 
     with pytest.raises(ConfigurationError, match=r"prompts.csv:2: turn 2 of 'turns' says nothing"):
-        read_prompts(tmp_path / "prompts.csv", no_parquet)
+        read_prompts(tmp_path / "prompts.csv")
 
 
 def test_json_lines_are_a_table_too(tmp_path: Path) -> None:
@@ -143,7 +138,7 @@ def test_json_lines_are_a_table_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text('{"query": "Why?", "ground_truth": "So."}\n{"turns": ["Who?", "When?"]}\n')
 
-    prompts, _ = read_prompts(file, no_parquet)
+    prompts, _ = read_prompts(file)
 
     assert prompts[0]["text"] == "Why?"
     assert prompts[0]["gold_answer"] == "So."
@@ -158,14 +153,14 @@ def test_references_to_several_turns_are_one_gold_answer(tmp_path: Path) -> None
         row % '["It is 3.", "It is 6."]' + row.replace("Area", "Sum") % '["", "It is 7."]'
     )
 
-    (both, second), unused = read_prompts(file, no_parquet)
+    (both, second), unused = read_prompts(file)
 
     assert both["gold_answer"] == "It is 3.\n\nIt is 6."
     assert second["gold_answer"] == "It is 7."
     assert unused == ("question_id",)
     file.write_text(row % "[3]")
     with pytest.raises(ConfigurationError, match="'gold_answer' is a list, not a text"):
-        read_prompts(file, no_parquet)
+        read_prompts(file)
 
 
 SET = "hf://datasets/org/set"

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from commands.backends.wiring import open_parquet
 from commands.cli.exports import write_records
 from commands.errors import ConfigurationError
 from commands.importing.battles import (
@@ -56,7 +55,7 @@ def take_in(
     name: str = "arena",
 ) -> BattleImport:
     """Import a file of plain battles."""
-    found = records_of(path, PLAIN, open_parquet) if records is None else records
+    found = records_of(path, PLAIN) if records is None else records
     (taken,) = import_battles(ledger, [BattleFile(path, found, PLAIN, name)], skip_bad=skip_bad)
     return taken
 
@@ -155,7 +154,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(ledger: Ledger, file: P
     write(file, "x,y,model_a")
 
     def growing() -> Iterator[Record | BadRow]:
-        yield from records_of(file, PLAIN, open_parquet)
+        yield from records_of(file, PLAIN)
         write(file, "x,y,model_a", "x,y,model_b")
 
     with pytest.raises(ConfigurationError, match="changed while it was read; import it again"):
@@ -205,7 +204,7 @@ def test_what_was_exported_is_imported_as_the_same_battles(
     file.write_text(told([event]), encoding="utf-8")
 
     with Ledger.in_memory() as ledger:
-        records = records_of(file, JUDGEARENA, open_parquet)
+        records = records_of(file, JUDGEARENA)
         import_battles(ledger, [BattleFile(file, records, JUDGEARENA, "arena")])
 
         assert told(imported(ledger)) == file.read_text(encoding="utf-8")
@@ -296,7 +295,7 @@ def test_files_of_one_command_recognise_each_others_battles(ledger: Ledger, tmp_
     first = votes(tmp_path / "first.csv", *VOTES)
     second = votes(tmp_path / "second.csv", "x,y,tie,q20", *VOTES[::-1])
     files = [
-        BattleFile(path, records_of(path, PLAIN, open_parquet), PLAIN, name)
+        BattleFile(path, records_of(path, PLAIN), PLAIN, name)
         for path, name in ((first, "arena"), (second, "arena"), (second, "other"))
     ]
 
@@ -309,9 +308,7 @@ def test_files_of_one_command_recognise_each_others_battles(ledger: Ledger, tmp_
 def test_one_bad_file_refuses_those_beside_it(ledger: Ledger, tmp_path: Path) -> None:
     """Half an arena must not be taken for all of it."""
     good, bad = votes(tmp_path / "good.csv", *VOTES), votes(tmp_path / "bad.csv", "x,x,tie,q1")
-    files = [
-        BattleFile(path, records_of(path, PLAIN, open_parquet), PLAIN, "a") for path in (good, bad)
-    ]
+    files = [BattleFile(path, records_of(path, PLAIN), PLAIN, "a") for path in (good, bad)]
 
     with pytest.raises(ConfigurationError, match=r"bad\.csv: 1 row cannot be read"):
         import_battles(ledger, files)
@@ -370,7 +367,7 @@ def test_a_corrected_mapping_reads_a_file_anew(ledger: Ledger, tmp_path: Path) -
     """What the one before made of it does not count beside it."""
     file = votes(tmp_path / "votes.csv", *VOTES)
     take_in(ledger, file)
-    records = records_of(file, PLAIN, open_parquet)
+    records = records_of(file, PLAIN)
 
     corrected = PLAIN._replace(mapping_version=PLAIN.mapping_version + 1)
 

@@ -27,6 +27,12 @@ def responder_of(served: Mapping[EntrantId, Endpoint]) -> ResponderOf:
     return lambda entrant, refused: EndpointResponder(entrant, served[entrant.entrant_id], refused)
 
 
+def unlimited(recorder: Recorder | None = None) -> LedgerBilling:
+    """Return a billing that allows every request, by default in a ledger of its own."""
+    recorder = recorder or Recorder(Ledger.in_memory(), STREAM)
+    return LedgerBilling(recorder, price_table(None), None, lambda _: None)
+
+
 def judge_at(
     url: str,
     ledger: Ledger,
@@ -68,9 +74,9 @@ def generate_at(
     recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted])))
     billing = LedgerBilling(recorder, prices or price_table(None), max_usd, tell)
     served = {EntrantId("base"): Endpoint(url, "entrant", None, n_at_a_time=n_at_a_time)}
-    make = EndpointGenerator(responder_of(served), tell).billed_by
+    make = partial(EndpointGenerator, responder_of(served), billing, tell)
     wanted = [each.prompt_id for each in prompts]
-    generate_missing(recorder, partial(make, billing), wanted, on_progress=no_progress)
+    generate_missing(recorder, make, wanted, on_progress=no_progress)
     return recorder
 
 

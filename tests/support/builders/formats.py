@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from commands.backends.wiring import open_parquet
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
 from commands.importing.formats.rows import BadRow, Fields, Record
@@ -36,7 +35,7 @@ def read_text(name: str, path: Path, text: str) -> list[ImportedBattle | BadRow]
 
 def read_file(name: str, path: Path) -> list[ImportedBattle | BadRow]:
     """Read a file in a format."""
-    return [*FORMATS[name].read(records_of(path, FORMATS[name], open_parquet))]
+    return [*FORMATS[name].read(records_of(path, FORMATS[name]))]
 
 
 def mirrored(row: ImportedBattle) -> ImportedBattle:

@@ -40,10 +40,10 @@ from tests.support.command_line.warm import (
 from tests.support.faults.death import die
 
 IMPORTED: Final = (
-    "commands.backends._parquet",
     "commands.backends.anthropic.batches",
     "commands.backends.endpoint.askers",
     "commands.backends.reference_judge",
+    "commands.importing.formats.parquet",
     "opentelemetry.propagate",  # by a client of models, where it is installed
     "sqlite_utils",  # with pandas, by whoever makes a ledger
     *(

@@ -26,6 +26,7 @@ from tests.providers.anthropic.messages import Reply
 from tests.providers.anthropic.prompt import Params
 from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
+from tests.support.builders.endpoints import unlimited
 from tests.support.builders.events import entrant, key
 
 MODEL = "claude-opus-5-5"
@@ -74,7 +75,7 @@ def answers(
 ) -> list[GeneratedText | GenerationFailure]:
     """Return what an entrant answers."""
     responder = AnthropicResponder(client, by or tasks[0].entrant, n_at_a_time=4)
-    generator = EndpointGenerator(lambda _entrant, _refused: responder)
+    generator = EndpointGenerator(lambda _entrant, _refused: responder, unlimited())
     return [result for group in generator.generate(tasks) for result in group]
 
 

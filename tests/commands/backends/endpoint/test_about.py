@@ -9,14 +9,12 @@ from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import generate_missing
 from commands.ports import no_progress
 from commands.settings.api_keys import redacted
-from commands.spending.billing import LedgerBilling
-from commands.spending.price_table import price_table
 from ledger.events.requests import RequestsSubmitted, ServerFacts
 from ledger.identity import EntrantId
 from tests.providers.dialects import BASE, DIALECTS, Dialect
 from tests.providers.openai import FakeOpenAI, Json
 from tests.support.builders.commands import open_tournament
-from tests.support.builders.endpoints import responder_of
+from tests.support.builders.endpoints import responder_of, unlimited
 from tests.support.builders.events import entrant, opened, prompt
 
 
@@ -88,8 +86,7 @@ def test_it_is_recorded_once_a_command(recorder: Recorder) -> None:
 
     with dialect.server() as fake:
         served = {EntrantId(name): Endpoint(fake.url, name, None) for name in models}
-        billing = LedgerBilling(recorder, price_table(None), None, print)
-        generator = EndpointGenerator(responder_of(served), billing=billing)
+        generator = EndpointGenerator(responder_of(served), unlimited(recorder))
         for n_more in (4, 2):  # as an evaluation does, chunk by chunk
             generate_missing(
                 recorder,

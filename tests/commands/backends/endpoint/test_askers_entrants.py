@@ -20,6 +20,7 @@ from commands.errors import (
 from commands.evaluating.evaluate import evaluate_all, plan_evaluation
 from commands.evaluating.samples import Inference
 from commands.ports import (
+    Billing,
     Console,
     GeneratedText,
     GenerationFailure,
@@ -29,9 +30,7 @@ from commands.ports import (
     no_progress,
 )
 from commands.settings.sections import EvaluationOptions
-from commands.spending.billing import LedgerBilling
 from commands.spending.offer import SpendingOptions
-from commands.spending.price_table import price_table
 from commands.spending.pricing import PriceBook
 from ledger.events.money import Usage
 from ledger.events.options import EntrantOptions
@@ -42,7 +41,7 @@ from ledger.store import Ledger
 from projections.evaluations.state import Evaluations
 from tests.providers.openai import MODEL, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import open_tournament, types_of
-from tests.support.builders.endpoints import responder_of
+from tests.support.builders.endpoints import responder_of, unlimited
 from tests.support.builders.evaluating import Capitals
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.contracts import GeneratorContract
@@ -67,7 +66,7 @@ def evaluate(
 ) -> Evaluations:
     """Evaluate in chunks of ten, and return what is known when that is over."""
     served = Endpoint(url, "entrant", None)
-    generator = EndpointGenerator(responder_of({EntrantId("base"): served}))
+    generator = EndpointGenerator(responder_of({EntrantId("base"): served}), unlimited())
     inference = Inference(BASE, lambda: generator, None)
     for evaluation in evaluations:
         evaluation.chunk_size = 10
@@ -183,10 +182,17 @@ def tasks(n: int) -> list[GenerationTask]:
     return [task(each) for each in range(n)]
 
 
-def generator(url: str, *, n_at_a_time: int = 1, api_key: str | None = None) -> EndpointGenerator:
+def generator(
+    url: str,
+    billing: Billing | None = None,
+    *,
+    n_at_a_time: int = 1,
+    api_key: str | None = None,
+) -> EndpointGenerator:
     """Return the generator of two entrants on a server that is asked nothing again."""
-    served = Endpoint(url, "entrant", api_key, n_at_a_time=n_at_a_time)
-    return EndpointGenerator(responder_of({EntrantId("base"): served, EntrantId("tuned"): served}))
+    endpoint = Endpoint(url, "entrant", api_key, n_at_a_time=n_at_a_time)
+    served = {EntrantId("base"): endpoint, EntrantId("tuned"): endpoint}
+    return EndpointGenerator(responder_of(served), billing or unlimited())
 
 
 def results_of(url: str, asked: Sequence[GenerationTask], *, n_at_a_time: int = 1) -> Results:
@@ -309,7 +315,7 @@ def test_a_server_that_says_nothing_is_left_once_what_is_under_way_is_recorded(
         generate_with_consent(
             recorder,
             WantedResponses(wanted),
-            ScriptedBackends(lambda billing: generator(fake.url, n_at_a_time=4).billed_by(billing)),
+            ScriptedBackends(lambda billing: generator(fake.url, billing, n_at_a_time=4)),
             book,
             SpendingOptions(),
             console,
@@ -337,7 +343,7 @@ def test_one_entrant_of_empty_answers_does_not_keep_the_others_waiting(
         generate_with_consent(
             recorder,
             WantedResponses([each.prompt_id for each in bank]),
-            ScriptedBackends(lambda billing: generator(fake.url, n_at_a_time=4).billed_by(billing)),
+            ScriptedBackends(lambda billing: generator(fake.url, billing, n_at_a_time=4)),
             PriceBook(None, "off", 0),
             SpendingOptions(),
             Console(lambda _: None, None, no_progress),
@@ -367,11 +373,10 @@ def test_what_becomes_of_requests_is_recorded_by_its_billing(recorder: Recorder)
         return Said("No.", finish_reason="content_filter" if withheld else "stop")
 
     recorder.record(open_tournament(opened(entrants=[hosted(), hosted("tuned")])))
-    billing = LedgerBilling(recorder, price_table(), None, lambda _: None)
     with FakeOpenAI(say) as fake:
         fake.inject(None, Fault("server_error"), None, Fault("too_large"))
         served = {EntrantId("base"): Endpoint(fake.url, "entrant", None)}
-        answers = EndpointGenerator(responder_of(served)).billed_by(billing).generate(tasks(4))
+        answers = EndpointGenerator(responder_of(served), unlimited(recorder)).generate(tasks(4))
         with pytest.raises(LeftUnanswered):
             list(answers)
 
@@ -401,10 +406,9 @@ def test_ctrl_c_records_the_answers_under_way_and_asks_no_more(
         return Said()
 
     recorder.record(open_tournament(opened(entrants=[hosted(), hosted("tuned")])))
-    billing = LedgerBilling(recorder, price_table(), None, lambda _: None)
     with FakeOpenAI(say) as fake:
         served = {EntrantId("base"): Endpoint(fake.url, "entrant", None)}
-        answers = EndpointGenerator(responder_of(served)).billed_by(billing).generate(tasks(4))
+        answers = EndpointGenerator(responder_of(served), unlimited(recorder)).generate(tasks(4))
         first = next(answers)
         with pytest.raises(KeyboardInterrupt):
             next(answers)
@@ -427,7 +431,8 @@ def sent(options: EntrantOptions, temperature: float | None = 0.5) -> Json:
     task = GenerationTask(key("r"), chosen, "a dose", 7, options_of(chosen))
     with FakeOpenAI() as fake:
         served = Endpoint(fake.url, "entrant", None)
-        list(EndpointGenerator(responder_of({chosen.entrant_id: served})).generate([task]))
+        who = responder_of({chosen.entrant_id: served})
+        list(EndpointGenerator(who, unlimited()).generate([task]))
         [asked] = fake.traffic.asked
     return asked
 

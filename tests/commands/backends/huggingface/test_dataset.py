@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from commands.backends.wiring import open_dataset, parquet_content
+from commands.backends.wiring import open_dataset
 from commands.cli.shared.workspace import workspace
 from commands.errors import ConfigurationError
+from commands.importing.formats.parquet import parquet_content
 from commands.importing.formats.rows import Record
 from commands.settings.hub_dataset import hub_dataset
 from tests.providers.hub import MAIN, FakeHub, Repository

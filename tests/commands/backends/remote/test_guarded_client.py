@@ -31,7 +31,7 @@ from projections.tournament.remaining import AskingRules
 from tests.providers.loopback import Handler, LoopbackFake
 from tests.support.builders.anthropic import judge_settings, queries, told_of
 from tests.support.builders.commands import record_answers
-from tests.support.builders.endpoints import responder_of
+from tests.support.builders.endpoints import responder_of, unlimited
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.builders.events import judge as registered_judge
 from tests.support.scripted import answered
@@ -103,7 +103,7 @@ def asks(echo: Echo) -> Iterator[Mapping[str, Ask]]:
     """Give all ways to ask a server, by both clients: judges, batches, the maker of responses."""
     (query,) = queries(1)
     settings = JudgeSettings(JudgeId("m"), "openai-batch", "m", (("max_tokens", 64.0),))
-    served = server(echo)
+    served = responder_of({EntrantId("base"): server(echo)})
     task = GenerationTask(key("1"), entrant("base", loader="endpoint"), "Why?", seed=1)
     with closing(make_client()) as client:
         direct = AnthropicJudge(client, judge_settings(), cache="off", n_at_a_time=1)
@@ -116,9 +116,7 @@ def asks(echo: Echo) -> Iterator[Mapping[str, Ask]]:
             "chats": lambda: [*answered(chat_judge(echo), [query])],
             "batches of chats": lambda: of_openai.create([query]),
             "the state of a batch of chats": lambda: of_openai.retrieve("b"),
-            "responses": lambda: [
-                *EndpointGenerator(responder_of({EntrantId("base"): served})).generate([task])
-            ],
+            "responses": lambda: [*EndpointGenerator(served, unlimited()).generate([task])],
         }
 
 

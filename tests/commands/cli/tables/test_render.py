@@ -10,9 +10,9 @@ import pytest
 from pyarrow import parquet as pq  # type: ignore[import-untyped]  # it has no types
 from rich.cells import cell_len
 
-from commands.backends.wiring import parquet_content
 from commands.cli.tables.render import Format, print_table, typed_columns, typed_rows
 from commands.cli.tables.table import Table
+from commands.importing.formats.parquet import parquet_content
 from projections.results.columns import Column
 from tests.support.goldens.screens import SCREENS, printed, rendered, screens
 from tests.support.goldens.widths import FOLDER, WIDTHS, drawings, in_pipe, on_terminal, widths

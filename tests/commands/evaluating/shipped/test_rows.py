@@ -6,7 +6,6 @@ from pathlib import Path
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pytest
 
-from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
 from commands.evaluating.shipped.rows import made_of, read_rows, split_files, text_of
 from tests.support.builders.evaluating import write_lines
@@ -29,7 +28,7 @@ def test_a_saved_folder_is_read_by_its_splits(tmp_path: Path) -> None:
     save(tmp_path / "saved" / "train", {"choices": {"text": ["z"]}})
     (tmp_path / "saved" / "dataset_dict.json").write_text('{"splits": ["test", "train"]}')
 
-    rows = read_rows(split_files(tmp_path / "saved", "test"), open_parquet)
+    rows = read_rows(split_files(tmp_path / "saved", "test"))
 
     assert [row.fields for row in rows] == [
         {"choices": {"text": ["x"]}},
@@ -62,7 +61,7 @@ def test_a_row_that_lacks_a_field_has_none_there(tmp_path: Path) -> None:
     """JSON lines leave out what is empty."""
     file = write_lines(tmp_path / "rows.jsonl", {"a": 1}, {"b": 2})
 
-    rows = read_rows([file], open_parquet)
+    rows = read_rows([file])
 
     assert [row.fields for row in rows] == [{"a": 1, "b": None}, {"a": None, "b": 2}]
 
@@ -76,18 +75,18 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("{}", encoding="utf-8")
 
     with pytest.raises(ConfigurationError, match=r"rows\.jsonl:2: not a JSON object"):
-        read_rows([file], open_parquet)
+        read_rows([file])
     with pytest.raises(ConfigurationError, match=r"empty\.jsonl: the file is empty"):
-        read_rows([empty], open_parquet)
+        read_rows([empty])
     with pytest.raises(ConfigurationError, match=r"rows\.arrow: cannot be read as Arrow"):
-        read_rows([arrow], open_parquet)
+        read_rows([arrow])
     with pytest.raises(ConfigurationError, match=r"state\.json: cannot be read: KeyError"):
         split_files(tmp_path, None)
 
 
 def test_of_many_faults_the_first_are_told_and_the_others_counted(tmp_path: Path) -> None:
     """A file of another layout is wrong in every line."""
-    rows = read_rows([write_lines(tmp_path / "rows.jsonl", *[{"a": 1}] * 100)], open_parquet)
+    rows = read_rows([write_lines(tmp_path / "rows.jsonl", *[{"a": 1}] * 100)])
 
     with pytest.raises(ConfigurationError) as caught:
         made_of(rows, lambda fields: text_of("word", fields))
@@ -104,7 +103,7 @@ def test_rows_of_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
         files.append(write_lines(tmp_path / folder / "rows.jsonl", {"in": folder}, "", {"n": 2}))
     other = write_lines(tmp_path / "a" / "other.jsonl", {"in": "c"})
 
-    rows = read_rows([*files, other], open_parquet)
+    rows = read_rows([*files, other])
 
     assert [row.label for row in rows] == [
         *(f"{file}:{line}" for file in files for line in (1, 3)),
@@ -112,4 +111,4 @@ def test_rows_of_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
     ]
     assert rows[-1].place == f"{other}:1"
     with pytest.raises(ConfigurationError, match=r"rows\.jsonl: it is named twice"):
-        read_rows([*files, files[0]], open_parquet)
+        read_rows([*files, files[0]])

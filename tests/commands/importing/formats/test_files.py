@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
-from commands.backends.wiring import open_parquet, parquet_content
 from commands.errors import ConfigurationError
 from commands.importing.formats.catalogue import FORMATS, format_of
 from commands.importing.formats.files import columns_of, readable_again, records_of
+from commands.importing.formats.parquet import parquet_content
 from commands.importing.formats.plain import PLAIN
 from commands.importing.formats.rows import BadRow, BattleFormat, Fields, Record
 
@@ -29,7 +29,7 @@ def records(path: Path, content: str | bytes | None = None) -> list[Record | Bad
     """Read a file, which is written first where its content is given."""
     if content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return [*records_of(path, FORMAT, open_parquet)]
+    return [*records_of(path, FORMAT)]
 
 
 def refusal(path: Path, content: str | bytes | None = None) -> str:
@@ -228,7 +228,7 @@ def test_a_file_of_another_format_is_told_which(
     path.write_text(json.dumps(dict.fromkeys(fields, "x")))
 
     def read_plain() -> None:
-        [*records_of(path, FORMATS["plain"], open_parquet)]
+        [*records_of(path, FORMATS["plain"])]
 
     if not hint:
         read_plain()
@@ -274,7 +274,7 @@ def test_columns_tell_the_format(
         row = dict.fromkeys(fields, "x")
         path.write_bytes(parquet_content(dict.fromkeys(fields, str), [row]))
 
-    assert format_of(columns_of(path, open_parquet)).name == name
+    assert format_of(columns_of(path)).name == name
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
@@ -361,7 +361,7 @@ def test_a_pipe_is_read_by_its_content(tmp_path: Path, content: bytes) -> None:
     writer.start()
 
     with readable_again(pipe) as copy:
-        found = [[*records_of(pipe, FORMAT, open_parquet, content=copy)] for _ in range(2)]
+        found = [[*records_of(pipe, FORMAT, content=copy)] for _ in range(2)]
     writer.join()
 
     assert [each.fields["a"] for (each,) in found if isinstance(each, Record)] == ["1", "1"]

@@ -1,15 +1,19 @@
-"""Read and write the rows of a Parquet file with pyarrow, batch by batch; read Arrow streams."""
+"""Read and write the rows of a Parquet file with pyarrow, batch by batch; read Arrow streams.
+
+Importing this raises MissingExtra where pyarrow is not installed; do so in functions: it is slow.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import count, islice
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
-from pyarrow import parquet as pq
-
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, needs_extra
 from commands.importing.formats.rows import Fields, Record, Sheet
+
+with needs_extra("parquet", "pyarrow"):
+    import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
+    from pyarrow import parquet as pq
 
 _BATCH: Final = 5_000  # rows that are in memory at once
 _TYPES: Final = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
