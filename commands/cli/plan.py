@@ -5,6 +5,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import Annotated, NamedTuple
 
 import typer
@@ -275,7 +276,7 @@ def _advice(planned: _PlannedJudging, mode: Mode) -> Sequence[CascadeAdvice]:
 def _planned_repeats(planned: _PlannedJudging, n: int) -> tuple[Table, bool]:
     """Return which of so many repeats are open, and what they cost; and whether any is."""
     state, prompts, judge, rules = planned.about
-    repeats = repeats_of(state, prompts, judge)[:n]
+    repeats = [*islice(repeats_of(state, prompts, judge), n)]
     queries = open_repeats(state, repeats, rules)
     cost = planned.cost(queries, planned.book.pricing(judge, state))
     drawn = counted(len(repeats), "query", "queries")

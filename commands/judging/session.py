@@ -7,6 +7,7 @@ prices, the cap, and how batches are sent.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +122,8 @@ def plan_judging(
     if options.repeat is None:
         task = JudgeTask(judge, prompts, rules, only=only)
     else:
-        sample = repeats_of(recorder.state, prompts, judge)[: options.repeat]
-        task = JudgeTask(judge, (), rules, repeats=sample)
+        sample = islice(repeats_of(recorder.state, prompts, judge), options.repeat)
+        task = JudgeTask(judge, (), rules, repeats=[*sample])
     return plan_task(recorder, settings, folder, task, options, console)
 
 

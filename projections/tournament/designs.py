@@ -59,6 +59,8 @@ def design_of(tournament: Tournament) -> PairDesign:
 
 def without_design(tournament: Tournament) -> Tournament:
     """Return a tournament where all pairs are to meet, whatever the settings say."""
+    if design_of(tournament) == PairDesign():
+        return tournament  # with all that was computed of it
     judging = tournament.configuration.get("judging", {})
     return tournament.configured_as("judging", {**judging, **PairDesign()._asdict()})
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from ledger.events.judging import MAY_CHANGE, UNPAID, repeat_key
+from ledger.events.judging import MAY_CHANGE, UNPAID, Order, repeat_key
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import ResponseFailureReason, ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
@@ -251,26 +251,30 @@ def _together(queries: Iterable[OpenQuery]) -> Iterator[OpenQuery]:
 
 def repeats_of(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> Sequence[OpenQuery]:
-    """Return the repeats of all queries with a verdict: first those sent, then as the seed draws.
+) -> Iterator[OpenQuery]:
+    """Yield the repeats of all queries with a verdict: first those sent, then as the seed draws.
 
     So the first n are a random sample, of which a larger one asks more. It stays one of the queries
     that had a verdict when it was drawn: verdicts that come later are drawn only to fill it up.
+    Each is made when its turn comes, since it holds the texts that it asks about.
     """
-    queries: dict[Digest, OpenQuery] = {}
+    asked: dict[Digest, dict[Digest, tuple[Match, Order]]] = {}  # by repeat and query
     for match in complete_matches(tournament, prompts, judge):
         for order, key in match.keys:
             if key in tournament.verdicts:
-                asked = match.query(order)
-                again = asked._replace(query_key=repeat_key(asked.query_key))
-                queries[key] = OpenQuery(match, again, n_failed=0, is_repeat=True)
+                request = match.query(order).query_key if match.wording.together else key
+                asked.setdefault(repeat_key(request), {})[key] = match, order
     seed = tournament.opening.generation_seed if tournament.opening else 0
 
-    def place(repeat: OpenQuery) -> tuple[bool, Digest]:
-        request = repeat.asked.query_key
-        return not tournament.was_asked(request), digest_of([seed, request])
+    def place(repeat: Digest) -> tuple[bool, Digest]:
+        return not tournament.was_asked(repeat), digest_of([seed, repeat])
 
-    return sorted(_together(queries.values()), key=place)
+    for repeat in sorted(asked, key=place):
+        first, *others = (
+            OpenQuery(match, match.query(order)._replace(query_key=repeat), 0, is_repeat=True)
+            for match, order in asked[repeat].values()
+        )
+        yield first._replace(others=tuple(others))
 
 
 def open_repeats(

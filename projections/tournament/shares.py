@@ -50,6 +50,8 @@ def stronger_judges(tournament: Tournament, judge: JudgeSettings) -> tuple[Judge
 def without_shares(tournament: Tournament) -> Tournament:
     """Return a tournament where every judge is asked on all prompts, whatever the settings say."""
     jury = tournament.configuration.get("jury", ())
+    if all(juror.get("share") is None for juror in jury):
+        return tournament  # with all that was computed of it
     return tournament.configured_as("jury", [juror | {"share": None} for juror in jury])
 
 

@@ -60,15 +60,18 @@ def read_continuations(
             failure for failure in planned if isinstance(failure, LikelihoodFailure)
         ):
             yield failed
-        waiting = [plan for plan in planned if isinstance(plan, _Plan)]
-        rows = input_rows(window for plan in waiting for window in plan.windows.windows)
-        queue = BatchQueue(rows, lambda row: len(row.inputs), batch_tokens)
+        waiting: dict[Window, list[_Plan]] = {}
+        for plan in planned:
+            if isinstance(plan, _Plan):
+                for window in plan.windows.windows:
+                    waiting.setdefault(window, []).append(plan)
+        queue = BatchQueue(input_rows(waiting), lambda row: len(row.inputs), batch_tokens)
         found: dict[Window, WindowLikelihood | None] = {}  # None: it did not fit into memory
         for batch, computed in run_batches(queue, partial(compute_rows, heads), heads.device):
-            found |= dict.fromkeys(batch[0].windows) if computed is None else computed
-            done = [plan for plan in waiting if plan.is_done(found)]
-            waiting = [plan for plan in waiting if not plan.is_done(found)]
-            if done:
+            news = dict.fromkeys(batch[0].windows) if computed is None else computed
+            found |= news
+            touched = {plan.continuation.key: plan for window in news for plan in waiting[window]}
+            if done := [plan for plan in touched.values() if plan.is_done(found)]:
                 yield tuple(_finished(loaded, plan, found) for plan in done)
 
 

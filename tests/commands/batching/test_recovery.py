@@ -85,7 +85,7 @@ def test_a_batch_of_repeats_is_paid_once(
 ) -> None:
     """It is found by its own keys, and asks in the same words as the queries before."""
     judged(recorder, port, batching(clock))
-    sample = repeats_of(recorder.state, [P1, P2], JUDGE)[:3]
+    sample = [*islice(repeats_of(recorder.state, [P1, P2], JUDGE), 3)]
     task = JudgeTask(JUDGE, (), AskingRules(1), repeats=sample)
     port.fail_next(PowerCut(), accepts=accepted)  # type: ignore[arg-type]  # as above
     with pytest.raises(PowerCut):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_both_orders_of_every_pair_are_asked_and_reconciled_once(
 
 def repeated(recorder: Recorder, n: int) -> JudgeTask:
     """Return the task of asking so many queries again."""
-    sample = repeats_of(recorder.state, [P1, P2], JUDGE)[:n]
+    sample = [*islice(repeats_of(recorder.state, [P1, P2], JUDGE), n)]
     return JudgeTask(JUDGE, (), AskingRules(1), repeats=sample)
 
 

@@ -204,6 +204,14 @@ def test_before_it_is_opened_no_pair_is_planned() -> None:
     """A ledger may hold responses only."""
     assert (planned_pairs(known()), not_planned(known())) == ({}, ())
     assert without_design(known()) == known()
+    assert known().configured_as("judging", {}) == known()
+
+
+def test_a_tournament_without_a_design_stays_the_one_whose_matches_are_known() -> None:
+    """They are found once for all who ask it, and there may be very many."""
+    tournament = known(*opened(entrants=FOUR))
+
+    assert without_design(tournament) is tournament
 
 
 @pytest.mark.parametrize("judging", ['{"baseline": "kim"}', '{"sparse": 2, "other": 1}', "{}"])

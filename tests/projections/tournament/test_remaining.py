@@ -1,6 +1,7 @@
 """What is owed to a tournament, and what is asked again, never, or needlessly."""
 
 import dataclasses
+from itertools import islice
 
 import pytest
 from hypothesis import given
@@ -426,8 +427,8 @@ def test_repeats_are_a_random_sample_of_the_queries_with_a_verdict() -> None:
     assert opening is not None
     reseeded = dataclasses.replace(tournament, opening=replace(opening, generation_seed=1))
 
-    found = repeats_of(tournament, bank, judge())
-    others = repeats_of(reseeded, bank, judge())
+    found = [*repeats_of(tournament, bank, judge())]
+    others = [*repeats_of(reseeded, bank, judge())]
 
     assert len(found) == 18
     assert {each.key for each in found} == {repeat_key(query) for query in tournament.verdicts}
@@ -435,7 +436,7 @@ def test_repeats_are_a_random_sample_of_the_queries_with_a_verdict() -> None:
     assert [each.key for each in repeats_of(known(*events), bank, judge())] == [
         each.key for each in found
     ]
-    assert repeats_of(Tournament(STREAM), (), judge()) == []
+    assert [*repeats_of(Tournament(STREAM), (), judge())] == []
 
 
 @pytest.mark.no_cover
@@ -444,11 +445,11 @@ def test_a_sample_of_repeats_stays_as_further_queries_get_verdicts() -> None:
     fates: list[Fate] = ["a"] * 12
     few, many = history(cup(4), *fates[:6]), history(cup(4), *fates)
     bank = everything(known(*few))
-    sample = {each.key for each in repeats_of(known(*few), bank, judge())[:6]}
-    drawn = {each.key for each in repeats_of(known(*many), bank, judge())[:6]}
+    sample = {each.key for each in islice(repeats_of(known(*few), bank, judge()), 6)}
+    drawn = {each.key for each in islice(repeats_of(known(*many), bank, judge()), 6)}
     after = known(*many, *(verdict(key, "A") for key in sample))
 
-    found = repeats_of(after, bank, judge())
+    found = [*repeats_of(after, bank, judge())]
 
     assert drawn != sample
     assert {each.key for each in found[:6]} == sample
@@ -460,7 +461,7 @@ def test_a_repeat_is_open_until_it_has_a_verdict_of_its_own() -> None:
     """That of the query that it repeats is none, and it changes no outcome."""
     events = history(cup(1), "a", "b", "pending")
     tournament = known(*events)
-    repeats = repeats_of(tournament, everything(tournament), judge())
+    repeats = [*repeats_of(tournament, everything(tournament), judge())]
     first, *_ = open_ones = open_repeats(tournament, repeats, AskingRules(0))
     after = known(*events, verdict(repeats[0].key, "TIE"))
 
@@ -472,6 +473,6 @@ def test_a_repeat_is_open_until_it_has_a_verdict_of_its_own() -> None:
     }
     assert refreshed_query(after, first, AskingRules(0)) is None
     assert [each.status for each in settled(after)] == [each.status for each in settled(tournament)]
-    assert len(repeats_of(after, everything(after), judge())) == 4
+    assert len([*repeats_of(after, everything(after), judge())]) == 4
     (open_now, *_) = open_queries(tournament, everything(tournament), judge(), AskingRules(0))
     assert open_now.repeats is None

@@ -203,7 +203,7 @@ def test_a_repeat_is_asked_as_its_query_was() -> None:
     """Although nobody asked it before, and the pair was once put in other words."""
     now = judged(*BEFORE, *opening(style=rubric("style", text="Be brief."), number=2))
     state = known(*now)
-    repeats = repeats_of(state, everything(state), state.panel[0])
+    repeats = [*repeats_of(state, everything(state), state.panel[0])]
 
     assert repeats
     assert rewordings(state, open_repeats(state, repeats, ANY_QUESTION), state.panel[0]) == ()

@@ -120,6 +120,7 @@ def test_without_a_share_every_prompt_is_asked(share: float | None) -> None:
     assert drawn(tournament) == everything(tournament)
     assert share_of(tournament, STRONG) == share
     assert share_of(Tournament(tournament.stream), STRONG) is None
+    assert (without_shares(tournament) is tournament) == (share is None)
 
 
 def test_a_share_can_be_left_out_of_account() -> None:
