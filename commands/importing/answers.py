@@ -17,6 +17,7 @@ from commands.importing.formats.files import reading, records_of
 from commands.importing.formats.rows import BadRow, Record, unpacked
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from commands.settings.sections import RecordedSection
+from commands.settings.toml import nearest
 from ledger.events.conversations import Messages, asked_so_far, n_answers, turns_in
 from ledger.events.registration import Entrant, Prompt
 from ledger.identity import Digest, EntrantId, PromptId, digest_of, digest_of_bytes
@@ -92,8 +93,7 @@ def read_answers(section: RecordedSection, folder: Path, bank: Sequence[Prompt])
             contradict each other.
     """
     file = folder / section.responses
-    with reading(file):
-        digest = digest_of_bytes(file.read_bytes())
+    digest = _digest_of(file)
     named = _by_name(bank)
     alike = _by_text(bank)
     bad: list[str] = []
@@ -128,6 +128,13 @@ def read_answers(section: RecordedSection, folder: Path, bank: Sequence[Prompt])
     if not found:
         raise ConfigurationError([f"{file}: {_none_found(section, n_rows, models)}"])
     return RecordedAnswers({asked: row for asked, (_, row) in found.items()}, file, digest)
+
+
+def _digest_of(file: Path) -> Digest:
+    if not file.exists():
+        raise ConfigurationError([f"{file}: there is no such file of answers; correct `responses`"])
+    with reading(file):
+        return digest_of_bytes(file.read_bytes())
 
 
 def _by_name(bank: Sequence[Prompt]) -> Mapping[str, Prompt]:
@@ -199,9 +206,10 @@ def _records(file: Path, _content: Digest) -> Sequence[Record | BadRow]:
 def _rows(
     file: Path, column: str | None, rows: Sequence[Record | BadRow], bad: list[str]
 ) -> Iterator[tuple[int, AnswerRow]]:
-    fields = (row.fields for row in rows if isinstance(row, Record))
-    if column is not None and not any(column in field for field in fields):
-        raise ConfigurationError([f"{file}: no column {column!r}, which `column` names"])
+    columns = {name: None for row in rows if isinstance(row, Record) for name in row.fields}
+    if column is not None and column not in columns:
+        fault = f"no column {column!r}, which `column` names{nearest(column, columns)}"
+        raise ConfigurationError([f"{file}: {fault}"])
     for row in answers_of_rows(rows, column):
         if isinstance(row, BadRow):
             bad.append(f"{row.line}: {row.why}")

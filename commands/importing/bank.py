@@ -134,8 +134,10 @@ def columns_by_field(
         raise ConfigurationError(faults)
     found = {field: [names[name] for name in of if name in names] for field, of in columns.items()}
     column = {field: known[0] for field, known in found.items() if known}
+    if not names:
+        raise ConfigurationError([f"{place}: it holds no prompts below its header"])
     if not ASKED & column.keys():
-        there = ", ".join(names.values()) or "nothing"
+        there = ", ".join(names.values())
         raise ConfigurationError(
             [f"{place}:1: no column holds the prompts; name one 'prompt' (there: {there})"]
         )

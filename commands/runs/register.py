@@ -103,7 +103,7 @@ def opening_of(
     panels = _read_each(lambda each: panel_of(each, folder, fetch), [settings], faults)
     _read_each(lambda path: _check_prices(folder / path), filter(None, [prices]), faults)
     if faults:
-        raise ConfigurationError(faults)
+        raise ConfigurationError([*dict.fromkeys(faults)])  # several entrants may share a file
     registrations = _registrations(banks[0], (*rubrics, *scoring), entrants, panels[0])
     configuration = canonical_json(settings.model_dump(mode="json"))
     opening = TournamentOpened(

@@ -115,6 +115,16 @@ def test_spaces_around_a_prompt_make_no_other_prompt_and_an_empty_answer_is_told
     assert "Empty, and judged as an answer of no words: 1 response of model-b." in said
 
 
+def test_a_file_of_answers_that_is_not_there_is_told_once(table: Path) -> None:
+    """Though all entrants have their answers in it."""
+    done(table.parent, "init", "mine", "--from-answers", "table.csv")
+    table.unlink()
+
+    told = done(table.parent / "mine", "plan", "judge", code=2).stderr
+
+    assert told.count("there is no such file of answers; correct `responses`") == 1
+
+
 @pytest.fixture(scope="module")
 def by_category(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder of a tournament, judged offline, whose prompts are of three categories."""

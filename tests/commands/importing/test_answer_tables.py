@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.errors import ConfigurationError
 from commands.importing.answer_tables import AnswersTable, read_answers_table
 
 
@@ -25,6 +26,14 @@ def test_questions_keep_their_category_and_their_references(tmp_path: Path) -> N
 
     assert (prompt["category"], prompt["gold_answer"]) == ("math", "2\n\n3")
     assert prompt["turns"] == ["1 + 1?", "And 1?"]
+
+
+def test_a_header_alone_holds_no_prompts(tmp_path: Path) -> None:
+    """Its columns are not what is wrong."""
+    (tmp_path / "t.csv").write_text("prompt,old,new\n")
+
+    with pytest.raises(ConfigurationError, match="it holds no prompts below its header"):
+        read(tmp_path / "t.csv")
 
 
 def test_empty_cells_of_systems_are_counted(tmp_path: Path) -> None:

@@ -103,7 +103,9 @@ def test_a_column_that_is_not_there_is_told(tmp_path: Path) -> None:
     rows = [{"prompt": "Why?", "v1": "x"}, {"prompt": "Who?"}]
 
     assert [*read(tmp_path, *rows, column="v1").by_prompt] == ["Why?"]
-    with pytest.raises(ConfigurationError, match="no column 'v2', which `column` names"):
+    with pytest.raises(
+        ConfigurationError, match=r"'v2', which `column` names; did you mean 'v1'\?"
+    ):
         read(tmp_path, *rows, column="v2")
 
 
