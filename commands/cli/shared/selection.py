@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import click
 from typer.core import TyperCommand
@@ -154,5 +154,5 @@ class SelectingCommand(TyperCommand):
         values = {name: ctx.params.pop(name) for name in self._fields}
         for name in self._convertors.keys() & values.keys():
             values[name] = self._convertors[name](values[name])
-        vars(ctx)["selection"] = Selection(**values)
+        cast("Selected", ctx).selection = Selection(**values)
         return super().invoke(ctx)

@@ -43,10 +43,7 @@ def _unanchored_notes(
 
 
 def _by_reason(places: Iterable[tuple[str | None, BradleyTerryRow]]) -> dict[str, list[str]]:
-    """Return the entrants to whom each reason applies, in their order.
-
-    With one that is not rated it is told how many battles that rests on.
-    """
+    """Group entrants by reason; behind one without a rating stands its number of battles."""
     names: dict[str, list[str]] = {}
     for reason, place in places:
         n = place.n_battles if place.rating is None else 0
