@@ -125,7 +125,7 @@ class TaskEvaluation(Evaluation):
         for member, seen in observed.items():
             if isinstance(member, TaskPart):
                 answers.update(member.responses(seen))
-        tasks = [*dict.fromkeys(member.name for member in self.members)]
+        tasks = [*dict.fromkeys(member.name for member in self.member_evaluations)]
         task_scores = self.loaded.scores(self.name, tasks, answers)
         scores = []
         for sample, observation in observed.get(self, {}).items():
@@ -154,7 +154,7 @@ class TaskPart(TaskEvaluation):
         self._asked_by: tuple[ChatForm, int | None] | None = None
 
     @property
-    def members(self) -> Sequence[Evaluation]:
+    def member_evaluations(self) -> Sequence[Evaluation]:
         """Itself."""
         return (self,)
 
@@ -282,7 +282,7 @@ class TaskWhole(TaskEvaluation):
         self._parts = tuple(parts)
 
     @property
-    def members(self) -> Sequence[Evaluation]:
+    def member_evaluations(self) -> Sequence[Evaluation]:
         """The parts."""
         return self._parts
 

@@ -292,7 +292,7 @@ def _complete(
 ) -> None:
     """Record that a plan is complete, unless it waits for the tasks of its group."""
     evaluation, evaluations = planned.evaluation, recorder.state
-    if not evaluation.members:
+    if not evaluation.member_evaluations:
         changed = _changed_scores(evaluation, evaluations.run(planned.plan), before)
         recorder.complete(planned.plan, changed)
         return
@@ -305,10 +305,9 @@ def _complete(
         planned_evaluation.evaluation.id: planned_evaluation
         for planned_evaluation in (*of_entrant, planned)
     }
-    members = [named[member.id] for member in evaluation.members if member.id in named]
-    if len(members) < len(evaluation.members) or any(
-        evaluations.run(m.plan).missing for m in members
-    ):
+    wanted = [named.get(member.id) for member in evaluation.member_evaluations]
+    members = [member for member in wanted if member is not None]
+    if len(members) < len(wanted) or any(evaluations.run(each.plan).missing for each in members):
         return
     observed = {member.evaluation: _observed(member, evaluations) for member in members}
     with blame_evaluation(evaluation.id, "scoring its samples"):

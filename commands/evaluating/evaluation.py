@@ -235,12 +235,12 @@ class Evaluation(ABC):
         """Return all observations of a run, with the scores that need all of them."""
         return observations
 
-    def parts(self, table: str) -> Mapping[str, Self]:  # noqa: ARG002  # those with subjects use it
-        """Return parts of what a table uses as evaluations of their own, such as subjects."""
+    def subject_evaluations(self, table: str) -> Mapping[str, Self]:  # noqa: ARG002  # some use it
+        """Return the subjects of what a table uses as evaluations of their own, by name."""
         return {}
 
     @property
-    def members(self) -> Sequence["Evaluation"]:
+    def member_evaluations(self) -> Sequence["Evaluation"]:
         """Those whose observations `completion` needs; none: it scores its own, one by one."""
         return ()
 

@@ -93,7 +93,7 @@ def table_evaluations(
             made = _tasks(section, sources)
         else:
             whole = _make(_class_of(section, found), section, sources.offered)
-            made = [("", whole), *whole.parts(name).items()]
+            made = [("", whole), *whole.subject_evaluations(name).items()]
             name = name if is_named else whole.id
         return tuple(each.called(f"{name}.{suffix}" if suffix else name) for suffix, each in made)
 

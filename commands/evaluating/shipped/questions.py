@@ -157,7 +157,7 @@ class QuestionEvaluation(ListedEvaluation[Question]):
         """Return the examples and the question as turns."""
         return self.items[index].chat
 
-    def parts(self, table: str) -> Mapping[str, Self]:
+    def subject_evaluations(self, table: str) -> Mapping[str, Self]:
         """Return each subject as an evaluation of its own, by name; nothing is asked twice."""
         subjects = dict.fromkeys(question.subject for question in self.items)
         return {name: self._part(name, table) for name in subjects if name}

@@ -33,6 +33,10 @@ class Placed(Documents):
     def __init__(self, *, folder, bank):
         self.texts = [folder.name, *bank]
 
+class Named(Documents):
+    def __init__(self):
+        self.members = self.parts = self.texts = ["abc"]
+
 class Otherwise(Documents):
     @property
     def name(self):
@@ -85,6 +89,11 @@ def test_a_class_in_a_file_beside_the_settings_is_made_with_its_parameters(folde
 def test_a_constructor_is_given_what_it_asks_for_by_name(folder: Path) -> None:
     """Folder and bank are known: nobody should write them twice."""
     assert documents("mine.py:Placed", folder).get(0) == folder.name
+
+
+def test_an_evaluation_names_what_it_holds_as_it_likes(folder: Path) -> None:
+    """Such as the parts of its text, or the members of a group: these words are nobody's."""
+    assert documents("mine.py:Named", folder).get(0) == "abc"
 
 
 def test_a_class_of_a_module_is_found(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
