@@ -27,10 +27,19 @@ _Answer = TypeVar("_Answer")
 _log: Final = logging.getLogger(__name__)
 
 
-class _Card(msgspec.Struct, frozen=True):
-    """A model, as vLLM and SGLang list it; of an adapter `parent` is the model it stands on."""
+class _Listed(msgspec.Struct, frozen=True):
+    """A model, as every server lists it."""
 
     id: str
+
+
+class _AllListed(msgspec.Struct, frozen=True):
+    data: tuple[_Listed, ...]
+
+
+class _Card(_Listed, frozen=True):
+    """One as vLLM and SGLang list it; of an adapter `parent` is the model it stands on."""
+
     owned_by: str | None = None
     root: _Told = None
     parent: str | None = None
@@ -53,6 +62,7 @@ class _About(msgspec.Struct, frozen=True):
     chat_template: str | None = None  # SGLang: a name or a file; else the template
 
 
+_LISTED: Final = msgspec.json.Decoder(_AllListed)
 _CARDS: Final = msgspec.json.Decoder(_Cards)
 _ABOUT: Final = msgspec.json.Decoder(_About)
 
@@ -119,7 +129,7 @@ def doubt(server: Endpoint, models: Iterable[str]) -> str | None:
     """
     try:
         with server.client() as client:
-            listed = _told(client, "/models", _CARDS)
+            listed = _told(client, "/models", _LISTED)
     except openai.APIConnectionError as error:
         raise server.unreachable(error) from None
     except openai.APIStatusError as error:
@@ -129,7 +139,7 @@ def doubt(server: Endpoint, models: Iterable[str]) -> str | None:
         return None
     if listed is None:
         return None
-    names = {card.id.removeprefix("models/") for card in listed.data}  # as Google's server has them
+    names = {entry.id.removeprefix("models/") for entry in listed.data}  # as Google's server does
     # SGLang lists an adapter by its own name, and is asked for it as "model:adapter".
     missing = [model for model in models if names.isdisjoint((model, model.rpartition(":")[2]))]
     return f"{server.base_url} does not list {', '.join(missing)}" if missing else None

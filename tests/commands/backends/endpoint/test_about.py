@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.backends.endpoint.about import facts_of
+from commands.backends.endpoint.about import doubt, facts_of
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -51,6 +51,17 @@ def test_a_server_that_says_nothing_of_use_is_no_error(pages: dict[str, Json]) -
         fake.traffic.tells = pages
 
         assert told_by(fake) is None
+
+
+@pytest.mark.parametrize("more", [{"root": ""}, {"owned_by": 7}, {"parent": [BASE]}])
+def test_a_server_lists_its_models_whatever_else_it_says_of_them(more: dict[str, Json]) -> None:
+    """A misspelt name is told before a run, and what else is told there is no standard's."""
+    with FakeOpenAI() as fake:
+        fake.traffic.tells = {"/v1/models": {"data": [{"id": BASE, **more}]}}
+        server = Endpoint(fake.url, "entrant", None)
+
+        assert doubt(server, [BASE]) is None
+        assert doubt(server, ["other"]) == f"{fake.url} does not list other"
 
 
 def test_a_server_that_is_not_there_is_the_senders_matter() -> None:
