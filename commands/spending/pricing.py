@@ -1,8 +1,8 @@
 """Price a judge's queries: expected and worst case, by provider, batches and prompt cache."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -66,14 +66,22 @@ BATCH_HITS: Final = 0.64
 
 @dataclass(frozen=True)
 class TokenPricing:
-    """The prices of a judge that is billed by the token."""
+    """The prices of a judge that is billed by the token.
+
+    How many it takes is estimated from all replies, so only once somebody asks.
+    """
 
     judge: JudgeSettings
     prices: PriceTable
-    tokens: TokenModel
+    tokens_of: Callable[[], TokenModel]
     in_batch: bool
     cache: CacheTtl
     retries: int = 0
+
+    @property
+    def tokens(self) -> TokenModel:
+        """The tokens that queries are expected to take."""
+        return self.tokens_of()
 
     def price_of(self, usage: Usage) -> Price | None:
         """Return the price of a reply; None: unknown."""
@@ -196,7 +204,7 @@ class PriceBook:
         return TokenPricing(
             judge,
             self.table,
-            token_model(state, judge, counted, scored),
+            cache(partial(token_model, state, judge, counted, scored)),
             in_batch=judge.is_batched,
             cache="off" if judge.company == "endpoint" else self.cache,
             retries=self.retries,

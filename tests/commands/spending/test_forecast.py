@@ -1,6 +1,7 @@
 """What judging would cost: each way of asking beside the others, and nothing told as free."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -72,7 +73,7 @@ def test_the_worst_of_a_plan_counts_that_all_is_asked_again() -> None:
     pricing = TokenPricing(
         OPUS_JUDGE,
         price_table(),
-        token_model(state, OPUS_JUDGE),
+        partial(token_model, state, OPUS_JUDGE),
         in_batch=True,
         cache="off",
         retries=1,

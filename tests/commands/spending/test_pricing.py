@@ -59,7 +59,12 @@ def pricing(
 ) -> TokenPricing:
     """Return the pricing of a judge by the shipped table."""
     return TokenPricing(
-        billed(model), price_table(), tokens, in_batch=in_batch, cache=cache, retries=retries
+        billed(model),
+        price_table(),
+        lambda: tokens,
+        in_batch=in_batch,
+        cache=cache,
+        retries=retries,
     )
 
 
@@ -247,6 +252,26 @@ def test_a_judge_on_this_machine_is_free(tmp_path: Path) -> None:
         local = judge("local", provider=provider, model="olmo")
 
         assert price_book(settings(), tmp_path).pricing(local, NOTHING) is FREE_OF_CHARGE
+
+
+def test_replies_are_read_for_an_estimate_alone_and_once(tmp_path: Path) -> None:
+    """There may be very many, and a command that finds nothing open waits for none of them."""
+    read = list[TokenModel]()
+
+    def tokens_of() -> TokenModel:
+        read.append(UNMEASURED)
+        return UNMEASURED
+
+    unasked = TokenPricing(billed(), price_table(), tokens_of, in_batch=False, cache="off")
+    planned = price_book(settings(), tmp_path).pricing(billed(), NOTHING)
+
+    assert unasked.worst_usd([question()]) is not None
+    assert unasked.price_of(Usage(n_input=1, n_output=1)) is not None
+    assert read == []
+    assert unasked.expected_usd([question()]) is not None
+    assert read != []
+    assert isinstance(planned, TokenPricing)
+    assert planned.tokens is planned.tokens
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "anthropic-batch", "endpoint"])

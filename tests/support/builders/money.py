@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -151,7 +152,7 @@ def cost_of(
     pricing = TokenPricing(
         by,
         price_table(),
-        token_model(state, by),
+        partial(token_model, state, by),
         in_batch=by.provider == "anthropic-batch",
         cache=cache,
         retries=1,
