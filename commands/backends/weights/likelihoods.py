@@ -21,6 +21,7 @@ from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.windows import Window
 
 N_LOGITS: Final = 1 << 24  # at once in float32: 64 MiB, whatever the batch
+N_LOGITS_ON_CPU: Final = 1 << 18  # 1 MiB: no more than a core's cache holds
 
 
 class WindowLikelihood(NamedTuple):
@@ -84,7 +85,7 @@ class PlainHead:
 
 @torch.inference_mode()
 def compute_rows(
-    heads: Heads, rows: Sequence[InputRow], *, n_logits: int = N_LOGITS
+    heads: Heads, rows: Sequence[InputRow], *, n_logits: int | None = None
 ) -> dict[Window, WindowLikelihood]:
     """Return the likelihood of each window; at most n_logits are converted to float32 at once.
 
@@ -104,6 +105,7 @@ def compute_rows(
         before.repeat_interleave(n_targets) - first_column + torch.arange(len(starts)) - starts
     )
     targets = torch.tensor([token for window in windows for token in window.targets])
+    n_logits = n_logits or (N_LOGITS_ON_CPU if heads.device.type == "cpu" else N_LOGITS)
     wanted = torch.stack([rows_of.repeat_interleave(n_targets), columns, targets, starts])
     log_p, predicted = _at(heads, states, wanted, max(1, n_logits // heads.n_logits))
     spans = [slice(end - n, end) for n, end in zip(n_targets.tolist(), ends.tolist(), strict=True)]
