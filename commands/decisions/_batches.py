@@ -109,7 +109,7 @@ def _reopen(command: ReopenBatch, state: Tournament) -> tuple[Event, ...]:
         return ()
     number = 1 + len(state.own_batches)
     lost = tuple(
-        digest if isinstance(digest, str) else digest.asked.query_key for digest in command.lost
+        query if isinstance(query, str) else query.asked.query_key for query in command.lost
     )
     planned = replace(
         batch.planned,

@@ -56,9 +56,7 @@ class JudgeTask:
     lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `begun_again`
     answers: Sequence[ScoreQuestion] = ()  # of evaluations, to be scored
     only: remaining.WhichPairs = None
-    repeats: Sequence[
-        remaining.OpenQuery
-    ] = ()  # what is asked again, to see whether verdicts change
+    repeats: Sequence[remaining.OpenQuery] = ()  # asked again, to see whether verdicts change
 
     @property
     def wanted(self) -> str:

@@ -134,13 +134,13 @@ def require_judges(recorder: Recorder, scoring: Scoring) -> None:
         Refused: A cap cannot be kept, or no terminal is here to confirm.
     """
     evaluations, _ = recorder.evaluations()
-    waits_for_answers = {
+    awaited = {
         evaluation.scored_by.judge
         for evaluation in scoring.plans
         if evaluation.scored_by and evaluations.run(evaluation).missing
     }
     state = recorder.state
-    judges = {state.judges[waits_for_answer] for waits_for_answer in waits_for_answers}
+    judges = {state.judges[reference] for reference in awaited}
     plans = [
         scoring.priced(recorder, task)
         for task in scoring.tasks(recorder)

@@ -38,7 +38,7 @@ class ReadingBrake:
     def note(self, state: Tournament, keys: Iterable[Digest]) -> None:
         """Note what the latest replies to requests hold; one without a reply says nothing."""
         self._of_panel = _of_panel(state, self._judge)
-        for key in (query for digest in keys for query in state.queries_in(digest)):
+        for key in (part for request in keys for part in state.queries_in(request)):
             failure = None if state.is_answered(key) else state.query_failures.get(key)
             if not state.is_answered(key) and (
                 failure is None or failure.reason not in _SAYS_NOTHING
@@ -53,7 +53,7 @@ class ReadingBrake:
     def why_stop(self) -> NothingReadable | None:
         """Return why the judge should be asked nothing more; None if it should."""
         last = [*self._latest.values()][-_IN_A_ROW:]
-        useless = [query for query in self._latest.values() if query is not None]
+        useless = [failure for failure in self._latest.values() if failure is not None]
         if len(last) == _IN_A_ROW and None not in last:
             return self._error(f"{_IN_A_ROW} replies in a row", useless[-_IN_A_ROW:])
         if len(self._latest) == _LATEST and 2 * len(useless) > _LATEST:
@@ -189,7 +189,7 @@ def _by_parser(named: str, unreadable: Sequence[JudgeQueryFailed]) -> str | None
 def _best_parser(unreadable: Sequence[JudgeQueryFailed]) -> tuple[str, int] | None:
     """Return the parser that reads most of some replies, and how many; None if none reads any."""
     n_read = {
-        name: sum(read(query.reply) is not None for query in unreadable)
+        name: sum(read(failure.reply) is not None for failure in unreadable)
         for name, read in PARSERS.items()
         if name == newest_parser(name.partition("@")[0])
         and name != LENIENT_PARSER  # it takes whatever it cannot read for a tie
@@ -200,4 +200,4 @@ def _best_parser(unreadable: Sequence[JudgeQueryFailed]) -> tuple[str, int] | No
 
 def _reasons(unreadable: Sequence[JudgeQueryFailed]) -> str:
     """Return why they failed, as --retry takes it."""
-    return ",".join(sorted({query.reason for query in unreadable}))
+    return ",".join(sorted({failure.reason for failure in unreadable}))

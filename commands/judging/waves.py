@@ -88,8 +88,8 @@ def sentence_of_last_look(state: Tournament) -> str:
     """Say what the newest look decided, of all dimensions."""
     look, number = state.looks[-1], len(looks_taken(state))
     decisions = [
-        f"{dimension.rubric.label}: {_decided(dimension)}, {len(dimension.futile)} futile"
-        for dimension in look.dimensions
+        f"{seen.rubric.label}: {_decided(seen)}, {len(seen.futile)} futile"
+        for seen in look.dimensions
     ]
     n_looks = max(number, look.n_looks)  # one more where prompts were added after the last
     return f"look {number} of {n_looks}: {'; '.join(decisions) or 'no verdict yet'}"

@@ -152,7 +152,7 @@ def spared_by_looks(state: Tournament, spent: Mapping[SpendKey, Bill]) -> Spared
         return NOTHING_SPARED
     judge, dimensions = (
         looked_at(state).judge_id,
-        {dimension.dimension for dimension in state.dimensions},
+        {rubric.dimension for rubric in state.dimensions},
     )
     bills = (
         bill for key, bill in spent.items() if key.judge == judge and key.dimension in dimensions

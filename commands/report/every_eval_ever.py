@@ -138,7 +138,7 @@ def _metric(subject: Subject, rated: RatedDimension) -> Fields:
 def _scoring(subject: Subject, rated: RatedDimension) -> Fields:
     state, judge = subject.results.tournament, subject.results.judge
     assert state.opening is not None  # noqa: S101  # it was read
-    rubric = next(dimension for dimension in state.dimensions if dimension.dimension == rated.name)
+    rubric = next(one for one in state.dimensions if one.dimension == rated.name)
     about = {"deployment_type": _UNKNOWN, "model_availability": _UNKNOWN}
     model: Fields = {"name": judge.judge_id, "id": judge.model, "additional_details": about}
     told = f"{judge.told(state.opening.instructions).guidance}\n\n{rubric.guidance}"

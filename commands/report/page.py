@@ -223,8 +223,8 @@ def _provenance(subject: Subject) -> dict[str, object]:
         *(("entrant", entrant.entrant_id, entrant.digest) for entrant in state.roster),
         *(("judge", judge.judge_id, judge.digest) for judge in state.panel),
         *(
-            ("rubric", f"{dimension.dimension} {dimension.version}", dimension.digest)
-            for dimension in state.dimensions
+            ("rubric", f"{rubric.dimension} {rubric.version}", rubric.digest)
+            for rubric in state.dimensions
         ),
     ]
     if opening is not None:

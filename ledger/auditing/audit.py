@@ -213,9 +213,9 @@ def read_some(ledger: Ledger, types: Collection[str], *, after: int = 0) -> Iter
 
 
 def _redactions_in(found: Iterable[Recorded | Fault]) -> Iterator[tuple[int, EventRedacted]]:
-    for query in found:
-        if isinstance(query, Recorded) and isinstance(query.event, EventRedacted):
-            yield query.position, query.event
+    for recorded in found:
+        if isinstance(recorded, Recorded) and isinstance(recorded.event, EventRedacted):
+            yield recorded.position, recorded.event
 
 
 def _recorded_or_fault(row: Columns) -> Recorded | Fault:

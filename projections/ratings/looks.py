@@ -87,8 +87,8 @@ def look_now(tournament: Tournament) -> LookTaken:
 
 def decides_alike(one: LookTaken, other: LookTaken) -> bool:
     """Say whether two looks decide the same; processors differ in the last digits of a fit."""
-    return [_decisions(dimension) for dimension in one.dimensions] == [
-        _decisions(dimension) for dimension in other.dimensions
+    return [_decisions(seen) for seen in one.dimensions] == [
+        _decisions(seen) for seen in other.dimensions
     ]
 
 

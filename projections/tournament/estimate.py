@@ -203,9 +203,9 @@ def _asked_together(
             continue
         if shares := [usages[key] for key in keys if key in usages]:
             failures = (state.query_failures.get(key) for key in keys)
-            failure = next((query.reason for query in failures if query), None)
+            reason = next((failure.reason for failure in failures if failure), None)
             usage = sum(shares[1:], shares[0])
-            yield AskedQuery(asked[request], usage, request in in_batches, failure)
+            yield AskedQuery(asked[request], usage, request in in_batches, reason)
 
 
 def _questions(state: Tournament, judge: JudgeSettings) -> Iterable[JudgeQuery]:

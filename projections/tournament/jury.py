@@ -61,7 +61,7 @@ def _first(row: Mapping[int, Settlement]) -> Settlement:
 def _asked_prompts(tournament: Tournament, settlements: Iterable[Settlement]) -> AskedPrompts:
     """Return the prompts that a judge was asked about, batches in flight included."""
     prompts: dict[Dimension, set[PromptId]] = {
-        dimension.dimension: set() for dimension in tournament.dimensions
+        rubric.dimension: set() for rubric in tournament.dimensions
     }
     for pairing, match, *_ in settlements:
         keys = () if match is None else (match.forward_key, match.swapped_key)

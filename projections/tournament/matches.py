@@ -191,7 +191,7 @@ def planned_responses(
     all_meet = design_of(tournament).sparse is None and not stops.last_wave
     cells = list[PlannedResponse]()
     for prompt in (each for each in tournament.bank if each.prompt_id in chosen):
-        is_compared = any(is_eligible(dimension, prompt) for dimension in tournament.dimensions)
+        is_compared = any(is_eligible(rubric, prompt) for rubric in tournament.dimensions)
         meeting = {
             entrant
             for pair in (() if all_meet else pairs[prompt.prompt_id])
@@ -306,10 +306,10 @@ def _compared_by(
 ) -> tuple[Rubric, ...]:
     """Return the rubrics by which a pair is compared on a prompt."""
     return tuple(
-        dimension
-        for dimension in tournament.dimensions
-        if is_eligible(dimension, prompt)
-        and not stops.leaves_out(dimension.dimension, prompt.prompt_id, pair)
+        rubric
+        for rubric in tournament.dimensions
+        if is_eligible(rubric, prompt)
+        and not stops.leaves_out(rubric.dimension, prompt.prompt_id, pair)
     )
 
 

@@ -75,10 +75,8 @@ def _asked(tournament: Tournament) -> Iterable[Reference]:
 
 def looks_at(tournament: Tournament, rubric: Rubric) -> tuple[DimensionLook, ...]:
     """Return what those looks say of a dimension by its rubric of today."""
-    dimension_looks = (
-        dimension for look in looks_taken(tournament) for dimension in look.dimensions
-    )
-    return tuple(look for look in dimension_looks if look.rubric.digest == rubric.digest)
+    dimension_looks = (seen for look in looks_taken(tournament) for seen in look.dimensions)
+    return tuple(seen for seen in dimension_looks if seen.rubric.digest == rubric.digest)
 
 
 def entrant_reference(entrant: Entrant) -> Reference:
@@ -141,12 +139,12 @@ def stops_of(tournament: Tournament) -> Stops:
     rubrics = {rubric.digest: rubric for rubric in tournament.dimensions}
     last_wave: dict[tuple[Dimension, frozenset[EntrantId]], int] = {}
     for wave, look in enumerate(looks):
-        for dimension in look.dimensions:
-            if (rubric := rubrics.get(dimension.rubric.digest)) is not None:
+        for seen in look.dimensions:
+            if (rubric := rubrics.get(seen.rubric.digest)) is not None:
                 # what was futile then need not be so on more prompts
-                is_as_planned = n_eligible(tournament, rubric) <= dimension.n_planned
-                futile = dimension.futile if is_as_planned else ()
-                for pair in _pairs_now(tournament, (*dimension.decided, *futile)):
+                is_as_planned = n_eligible(tournament, rubric) <= seen.n_planned
+                futile = seen.futile if is_as_planned else ()
+                for pair in _pairs_now(tournament, (*seen.decided, *futile)):
                     last_wave.setdefault((rubric.dimension, pair), wave)
     return Stops(wave_of, last_wave)
 
