@@ -31,7 +31,7 @@ Pieces: TypeAlias = Iterable[bytes]
 
 
 def line_files(results: SettledPairs) -> dict[str, Iterator[bytes]]:
-    """Return the lines of each file; those of a section are a section of the run's."""
+    """Return the lines of each file; of a part of the prompts, that part of the run's lines."""
     return {
         "matches/matches.jsonl": map(_line, _matches(results)),
         **{

@@ -29,7 +29,7 @@ DECIMALS: Final = 4
 _SEED: Final = 20260427
 _JITTER: Final = 1e-9  # of a variance
 _N_NODES: Final = 200  # of an integral
-_FAR: Final = 10.0  # no evidence is
+_FAR: Final = 10.0  # above any z
 _CLOSE: Final = 1e-9
 _NORMAL: Final = NormalDist()
 _beyond: Final = np.vectorize(lambda z: erfc(z / sqrt(2)), otypes=[np.float64])  # P(|Z| > z)
@@ -144,7 +144,14 @@ def levels(shares: tuple[float, ...], spending: Spending = gradual) -> Sequence[
 
 
 def _edge(places: Floats, chances: Floats, scale: float, due: float) -> float:
-    """Return the distance from 0 that is exceeded, a random step of a scale later, in `due`."""
+    """Return the distance from 0 that a random step from these places passes with a chance.
+
+    Args:
+        places: Where z sqrt(t) may be before the step.
+        chances: How likely each place is.
+        scale: The step's standard deviation.
+        due: The chance.
+    """
     low, high = 0.0, _FAR
     while high - low > _CLOSE:
         middle = (low + high) / 2

@@ -20,7 +20,7 @@ from projections.tournament.designs import EntrantPair, not_planned, planned_pai
 from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
 
-FEWEST_IN_A_WAVE: Final = 20  # prompts: on fewer, what chance did looks decided, or futile
+FEWEST_IN_A_WAVE: Final = 20  # prompts; on fewer, a look decides by chance
 _MOST_WAVES: Final = 25
 
 

@@ -97,7 +97,7 @@ class ServerBatch(msgspec.Struct, frozen=True):
         """Its state; the server counts the queries only once it has read them all."""
         created_at = time_of(self.created_at) or datetime.now(UTC)  # it has no time: may be new
         n_completed, n_failed, n_total = self._counts if self.has_ended else (0, 0, 0)
-        n_left = max(0, n_total - n_completed - n_failed)
+        unanswered = {self.status: max(0, n_total - n_completed - n_failed)}
         return BatchState(
             provider_batch_id=self.id,
             created_at=created_at,
@@ -105,9 +105,9 @@ class ServerBatch(msgspec.Struct, frozen=True):
             has_ended=self.has_ended,
             n_queries=self._counts[2],
             n_succeeded=n_completed,
-            n_errored=n_failed + n_left * (self.status == "failed"),
-            n_canceled=n_left * (self.status == "cancelled"),
-            n_expired=n_left * (self.status == "expired"),
+            n_errored=n_failed + unanswered.get("failed", 0),
+            n_canceled=unanswered.get("cancelled", 0),
+            n_expired=unanswered.get("expired", 0),
             n_results=self._n_results,
             queries_digest=Digest(digest) if (digest := self._metadata(_DIGEST)) else None,
             failure=self._why if self.status == "failed" else None,
