@@ -36,6 +36,7 @@ from commands.settings.starting.new_tournament import SETTINGS
 from ledger.errors import TourneyError
 from ledger.store import utc_now
 from projections.tournament.compared import Account
+from projections.tournament.waves import not_asked
 
 
 @selecting("mode", *SPENDING, "no_wait", "allow_gaps", "engine", *OF_LEDGER, *WRITTEN)
@@ -67,7 +68,12 @@ def _run(selection: Selection) -> None:
         if juror.id not in heard:
             say(f"{juror.id} was not asked: `tourney apply judge --judge {juror.id}` asks it, too")
     at_one_k = [replace(standings, sweep=()) for standings in results.standings.values()]
-    table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
+    table = elo_table(
+        at_one_k,
+        place.settings.elo.parameters,
+        results.judge,
+        left_out=not_asked(results.tournament, results.judge),
+    )
     selection.writer.write(table)
     if gaps and not selection.allow_gaps:
         raise DoneWithGaps(f"{_without_outcome(gaps)}; {see_status(place)}")

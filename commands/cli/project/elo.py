@@ -22,6 +22,7 @@ from projections.ratings.standings import TIES, Standings, standings
 from projections.results.columns import Column
 from projections.results.ratings import EloRow
 from projections.tournament.compared import Account
+from projections.tournament.waves import not_asked
 
 
 @selecting(*BATTLES, *WRITTEN)
@@ -52,7 +53,9 @@ def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -
         standings(dimension, battles, source.roster, parameters)
         for dimension, battles in source.columns.items()
     ]
-    return elo_table(rated, parameters, *source.judges)
+    is_judged = isinstance(source, JudgedTournament)
+    left_out = not_asked(source.state, *source.judges) if is_judged else ()
+    return elo_table(rated, parameters, *source.judges, left_out=left_out)
 
 
 def numbers_of(k_sweep: str) -> tuple[float, ...]:
@@ -64,12 +67,15 @@ def numbers_of(k_sweep: str) -> tuple[float, ...]:
 
 
 def elo_table(
-    standings: Iterable[Standings], parameters: EloParameters, *judges: JudgeSettings
+    standings: Iterable[Standings],
+    parameters: EloParameters,
+    *judges: JudgeSettings,
+    left_out: Iterable[str] = (),
 ) -> Table:
     """Return a row for each entrant on each dimension, best first, with a column for each other K.
 
     The judges are the one whose verdicts count, or several whose majority counts; an imported set
-    says on its own who decided.
+    says on its own who decided. What is left out, as by looks, is told in sentences.
     """
     standings = tuple(standings)
     others = dict.fromkeys(
@@ -89,6 +95,7 @@ def elo_table(
         notes=(
             *([judged_by(judges)] if judges else []),
             *_account_notes(standings, parameters, is_jury=len(judges) > 1),
+            *left_out,
             *(
                 f"{row.entrant} has no rating on {row.dimension}: no decided battles."
                 for row in rows
