@@ -108,10 +108,10 @@ def play_all(
     played: list[Floats] = []
     while some := list(islice(orders, n_at_once)):
         longest = max(map(len, some))
-        lanes = np.full((len(some), longest), n_outcomes, dtype=some[0].dtype)
-        for lane, order in zip(lanes, some, strict=True):
+        steps = np.full((longest, len(some)), n_outcomes, dtype=some[0].dtype)
+        for lane, order in zip(steps.T, some, strict=True):
             lane[longest - len(order) :] = order
-        played.append(play(outcomes, lanes, ks=ks, last=last))
+        played.append(play(outcomes, steps.T, ks=ks, last=last))
     return np.concatenate(played)
 
 
