@@ -18,11 +18,13 @@ from commands.judging.session import JudgingOptions
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.resolve import require_known
 from commands.runs.gate import run_gate
+from ledger.events.values import MAX_POINTS
 from projections.ratings.gate import MARGIN, GatePolicy, GateQuestion, gate_looks
 from projections.results.ratings import GateRow
 
 _WORSE: Final = 3  # exit codes
 _NOT_ENOUGH: Final = 6
+_LEAST_MARGIN: Final = 0.01  # Elo points; the forecast grows with the square of its inverse
 _VERDICTS: Final[Mapping[GatePolicy, str]] = {
     "not-worse": "Not worse: the interval lies above -margin. Worse: it lies below 0.",
     "better": "Better: the interval lies above 0. Worse: it lies below 0.",
@@ -49,11 +51,9 @@ def gate(
         ),
     ],
     margin: Annotated[
-        float, typer.Option(min=0, help="Elo points that the candidate may be behind.")
+        float,
+        typer.Option(help="Elo points that the candidate may be behind. 0: it must be ahead."),
     ] = MARGIN,
-    better: Annotated[
-        bool, typer.Option("--better", help="Let the candidate pass only if it is ahead.")
-    ] = False,
     runs: Annotated[
         bool,
         typer.Option(
@@ -69,7 +69,9 @@ def gate(
     Example: tourney gate --candidate full_poe --baseline base_olmo
     """
     selection = ctx.selection
-    question = GateQuestion(candidate, baseline, margin, "better" if better else "not-worse")
+    question = GateQuestion(candidate, baseline, margin)
+    if margin and not _LEAST_MARGIN <= margin <= MAX_POINTS:  # NaN, too
+        raise ConfigurationError([f"--margin {margin:g}: write 0, or points such as {MARGIN:g}"])
     if candidate == baseline:
         raise ConfigurationError(["--candidate and --baseline are the same entrant; name two"])
     if runs:

@@ -40,6 +40,7 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "tourney project bt": _BT,
     "tourney export elo-ratings": _BT,
+    "tourney gate": {"--better": "use `--margin 0`"},
 }
 """Options that earlier versions had, by command, and what to do instead."""
 
