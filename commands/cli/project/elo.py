@@ -10,7 +10,7 @@ from commands.cli.shared import options
 from commands.cli.shared.reading import read_outcomes, show
 from commands.cli.shared.selection import BATTLES, WRITTEN, Selected, selecting
 from commands.cli.tables.table import MoreColumn, Table, judged_by, table_of
-from commands.errors import MOST_NAMES, ConfigurationError, counted, joined_names
+from commands.errors import MOST_NAMES, ConfigurationError, as_option, counted, joined_names
 from commands.importing.imported_set import SelectedSet
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.parameters import elo_parameters
@@ -28,10 +28,13 @@ from projections.tournament.waves import not_asked
 @selecting(*BATTLES, *WRITTEN)
 def elo(
     ctx: Selected,
-    k: Annotated[float | None, typer.Option(help="The largest rating change per match.")] = None,
-    k_sweep: Annotated[
-        str, typer.Option(help="Also rate with these values of K, such as 1,4,8,32.")
-    ] = "",
+    k: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K[,K...]",
+            help="The largest rating change per match. Several, as 1,4,8,32: a column for each.",
+        ),
+    ] = None,
     ties: Annotated[
         TieRule | None, typer.Option(help="drop: ties do not count; half: half a win for each.")
     ] = None,
@@ -43,12 +46,11 @@ def elo(
 
     Example: tourney project elo --k 16
     """
-    chosen = {"k": k, "k_sweep": numbers_of(k_sweep), "ties": ties}
-    show(ctx, read_outcomes, partial(_elo, chosen=chosen), diff)
+    show(ctx, read_outcomes, partial(_elo, chosen={**chosen_k(k), "ties": ties}), diff)
 
 
 def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -> Table:
-    parameters = elo_parameters(source.settings("elo"), chosen)
+    parameters = elo_parameters(source.settings("elo"), chosen, _spelling)
     rated = [
         standings(dimension, battles, source.roster, parameters)
         for dimension, battles in source.columns.items()
@@ -58,12 +60,20 @@ def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -
     return elo_table(rated, parameters, *source.judges, left_out=left_out)
 
 
-def numbers_of(k_sweep: str) -> tuple[float, ...]:
-    """Parse --k-sweep."""
+def chosen_k(given: str | None) -> Mapping[str, object]:
+    """Parse --k: one value is used instead of the recorded K, several are shown beside it."""
+    if given is None:
+        return {}
     try:
-        return tuple(float(part) for part in k_sweep.split(",") if part.strip())
+        values = tuple(map(float, given.split(",")))
     except ValueError as error:
-        raise ConfigurationError([f"--k-sweep {k_sweep!r}: write it as 1,4,8,32"]) from error
+        why = f"--k {given!r}: write a number, or several as 1,4,8,32"
+        raise ConfigurationError([why]) from error
+    return {"k_sweep": values} if len(values) > 1 else {"k": values[0]}
+
+
+def _spelling(name: str) -> str:
+    return "--k" if name.startswith("k_sweep") else as_option(name)
 
 
 def elo_table(

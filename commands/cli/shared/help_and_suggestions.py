@@ -35,8 +35,11 @@ _BT: Final[Mapping[str, str]] = {
 }
 WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "tourney project elo": {
-        f"--{key.replace('_', '-')}": _RECORDED.format(section="elo", key=key)
-        for key in ("permutations", "initial_rating", "seed", "bootstraps")
+        "--k-sweep": "name several values of K: `--k 1,4,8,32`",
+        **{
+            f"--{key.replace('_', '-')}": _RECORDED.format(section="elo", key=key)
+            for key in ("permutations", "initial_rating", "seed", "bootstraps")
+        },
     },
     "tourney project bt": _BT,
     "tourney export elo-ratings": _BT,

@@ -23,7 +23,7 @@ from tests.support.command_line.launching import launch
 FOLDER: Final = Path(__file__).parents[2] / "golden" / "results"
 RESULTS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "elo": "project elo --k-sweep 8,32",
+        "elo": "project elo --k 8,32",
         "bt": "project bt",
         "bt_pairs": "project bt --pairs",
         "winrates": "project winrates",

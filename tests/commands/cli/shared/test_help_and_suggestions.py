@@ -105,7 +105,7 @@ def test_the_version_has_a_short_spelling() -> None:
                 " `tourney project matches` lists."
             ),
         ),
-        ("project elo --k-swep 5", "No such option '--k-swep'. Did you mean '--k-sweep'?"),
+        ("gate --candidat x", "No such option '--candidat'. Did you mean '--candidate'?"),
         (
             "replay --out x",
             "No such option '--out'. (Did you mean one of: '--format', '--output'?)",
