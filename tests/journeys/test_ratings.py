@@ -132,12 +132,7 @@ def test_dimensions_are_rated_together_by_weights(tourney: Tourney) -> None:
         ("--temperature 0.3", "add --parser judgearena-score@1 --policy concatenate"),
         ("--temperature 0.3 --control style", "works with neither --overall nor --control"),
         ("--temperature 0 --name people", "--temperature 0: a temperature must be above 0"),
-        (
-            "--made-at nan --temperature 1 --name people",
-            "--made-at nan: a temperature must be above 0",
-        ),
-        ("--made-at 1 --name people", "--made-at needs --temperature"),
-        ("--made-at 1 --temperature 1", "--made-at needs imported battles: add --name or --with"),
+        ("--temperature nan --name people", "--temperature nan: a temperature must be above 0"),
         (
             "--temperature 1 --prefs hard --name people",
             "leave out --ties davidson and --prefs hard",
@@ -350,13 +345,14 @@ def test_a_tournaments_marks_are_calibrated_against_votes(tourney_with_marks: To
 
 def test_imported_preferences_are_calibrated_against_votes(tourney_with_marks: Tourney) -> None:
     """Odds of 3 : 2 that people made 2 : 1: marks are to be read a little more steeply."""
-    done = tourney_with_marks("project", "bt", "--name", "judged", "--fit-temperature", "voted")
-    words = ("--name", "judged", "--fit-temperature", "voted", "--made-at", "1", "--json")
-    (row,) = fields(tourney_with_marks("project", "bt", *words))["rows"]
+    words = ("project", "bt", "--name", "judged", "--fit-temperature", "voted")
+    done, found = tourney_with_marks(*words), fields(tourney_with_marks(*words, "--json"))
 
-    assert "judged: preferences are taken as made at temperature 0.3 (--made-at)." in done.stdout
+    (row,) = found["rows"]
+    assert "preferences are taken as made at JudgeArena's temperature 0.3." in done.stdout
     assert "clusters: prompts" in done.stdout
-    assert row["temperature"] == pytest.approx(1.7095113, abs=1e-6)  # log 2 / log 1.5
+    assert row["temperature"] == pytest.approx(0.3 * 1.7095113, abs=1e-6)  # log 2 / log 1.5
+    assert found["made_at"] == 0.3
 
 
 def test_a_tournament_is_rated_by_marks(tourney_with_marks: Tourney) -> None:
@@ -386,8 +382,6 @@ def test_a_tournament_is_rated_by_marks(tourney_with_marks: Tourney) -> None:
         ("--fit-temperature judged", "'judged' has no human votes"),
         ("--fit-temperature voted", "no human vote has a prompt and two entrants in common"),
         ("--name judged --fit-temperature voted --judge ann", "leave out --name"),
-        ("--name judged --fit-temperature voted --made-at 0", "--made-at 0: a temperature must be"),
-        ("--fit-temperature voted --made-at 1", "--made-at needs imported battles: add --name"),
         ("--fit-temperature votes --pairs", "--fit-temperature rates nobody: leave out all"),
         ("--fit-temperature votes --truth votes", "--fit-temperature rates nobody: leave out"),
     ],

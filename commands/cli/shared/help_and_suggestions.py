@@ -41,7 +41,11 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
             for key in ("permutations", "initial_rating", "seed", "bootstraps")
         },
     },
-    "tourney project bt": _BT,
+    "tourney project bt": {
+        **_BT,
+        "--made-at": "preferences count as made at 0.3; of others made at T, multiply --temperature"
+        " by 0.3 / T",
+    },
     "tourney export elo-ratings": _BT,
     "tourney gate": {"--better": "use `--margin 0`"},
 }
