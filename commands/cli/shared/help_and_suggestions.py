@@ -47,6 +47,10 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         " by 0.3 / T",
     },
     "tourney export elo-ratings": _BT,
+    "tourney project matches": {
+        f"--{column}": f"use `--where {column}={value}`"
+        for column, value in (("prompt", "ID"), ("entrant", "ID"), ("outcome", "tie"))
+    },
     "tourney gate": {"--better": "use `--margin 0`"},
 }
 """Options that earlier versions had, by command, and what to do instead."""

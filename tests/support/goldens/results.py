@@ -27,7 +27,7 @@ RESULTS: Final[Mapping[str, str]] = MappingProxyType(
         "bt": "project bt",
         "bt_pairs": "project bt --pairs",
         "winrates": "project winrates",
-        "matches": "project matches --prompt p1",
+        "matches": "project matches --where prompt=p1",
         "responses": "project responses",
         "progress": f"status --tournament {STREAM}",
         "agreement": "project agreement",

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from commands.spending.price_table import price_table
 from ledger.events.money import Usage
 from ledger.events.registry import Event
 from ledger.events.responses import Diagnostics
+from projections.battles.selection import Where
 from projections.fold import fold
 from projections.tournament.spend import spend_of
 from tests.support.builders.events import (
@@ -39,27 +40,28 @@ from tests.support.specification import after
 FATES: tuple[Fate, ...] = ("a", "tie", "inconsistent", "refused", "b", "pending")
 
 
-def listed(filters: Mapping[str, Any]) -> list[int]:
+def listed(filters: Where) -> list[int]:
     """Return the places in the match list of those that are listed, of two prompts of a cup."""
     state = known(*history(cup(), *FATES))
     source = JudgedTournament(state, state.panel[0], Path(), None)
     (every,) = source.settlements.values()
-    return [every.index(each) for each in chosen_matches(every, **filters)]
+    return [every.index(each) for each in chosen_matches(every, filters)]
 
 
 @pytest.mark.parametrize(
     ("filters", "places"),
     [
         ({}, [0, 1, 2, 3, 4, 5]),
-        ({"prompt": "p2"}, [3, 4, 5]),
-        ({"entrants": ["kim"]}, [1, 2, 4, 5]),
-        ({"entrants": ["kim", "zoe"]}, [1, 4]),
-        ({"outcome": "decided"}, [0, 4]),
-        ({"outcome": "failed"}, [3]),
-        ({"outcome": "tie", "entrants": ["amy"]}, []),
+        ({"prompt": ["p2"]}, [3, 4, 5]),
+        ({"prompt": ["p2", "p1"]}, [0, 1, 2, 3, 4, 5]),
+        ({"entrant": ["kim"]}, [1, 2, 4, 5]),
+        ({"entrant": ["kim", "zoe"]}, [1, 4]),
+        ({"outcome": ["decided"]}, [0, 4]),
+        ({"outcome": ["failed", "tie"]}, [1, 3]),
+        ({"outcome": ["tie"], "entrant": ["amy"]}, []),
     ],
 )
-def test_a_filter_leaves_what_it_names(filters: Mapping[str, Any], places: list[int]) -> None:
+def test_a_filter_leaves_what_it_names(filters: Where, places: list[int]) -> None:
     """Of 100,000 battles nobody reads more than a few."""
     assert listed(filters) == places
 
@@ -67,11 +69,12 @@ def test_a_filter_leaves_what_it_names(filters: Mapping[str, Any], places: list[
 @pytest.mark.parametrize(
     ("filters", "why"),
     [
-        ({"prompt": "p3"}, "--prompt 'p3' is not known; did you mean"),
-        ({"entrants": ["kin"]}, "--entrant 'kin' is not known; did you mean 'kim'"),
+        ({"prompt": ["p3"]}, "--where: prompt 'p3' is not known; did you mean"),
+        ({"entrant": ["kin"]}, "--where: entrant 'kin' is not known; did you mean 'kim'"),
+        ({"outcome": ["tied"]}, "--where: outcome 'tied' is not known; did you mean 'tie'"),
     ],
 )
-def test_a_misspelt_filter_is_an_error(filters: Mapping[str, Any], why: str) -> None:
+def test_a_misspelt_filter_is_an_error(filters: Where, why: str) -> None:
     """An empty list would look like an answer."""
     with pytest.raises(ConfigurationError, match=why):
         listed(filters)
