@@ -12,7 +12,7 @@ WITHDRAWN_COMMANDS: Final[Mapping[str, str]] = {
     "tourney show": "use `tourney log ID`",
     "tourney checkpoint": "`tourney verify`, `status` and `backup` print the checkpoint",
     "tourney project progress": "use `tourney status --tournament NAME`",
-    "tourney project samples": "use `tourney project metrics --samples`",
+    "tourney project samples": "use `tourney project metrics --samples all`",
     "tourney project temperature": "use `tourney project bt --fit-temperature NAME`",
     "tourney project imported": "see `tourney status`",
     "tourney import events": "use `tourney merge FILE`",
@@ -51,6 +51,7 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         f"--{column}": f"use `--where {column}={value}`"
         for column, value in (("prompt", "ID"), ("entrant", "ID"), ("outcome", "tie"))
     },
+    "tourney project metrics": {"--wrong": "use `--samples wrong`"},
     "tourney gate": {"--better": "use `--margin 0`"},
 }
 """Options that earlier versions had, by command, and what to do instead."""

@@ -200,9 +200,9 @@ def test_weights_that_are_asked_in_another_way_stand_beside_the_first(backend: A
     said = launch(Path.cwd(), "project", "metrics", *of).stdout
     assert "a [turns: Be brief.] on doses: asked with the system prompt 'Be brief.'" in said
     one = ("--entrant", "a [turns: Be brief.]", "--json")
-    asked = json.loads(launch(Path.cwd(), "project", "metrics", "--samples", *of, *one).stdout)[
-        "rows"
-    ]
+    asked = json.loads(
+        launch(Path.cwd(), "project", "metrics", "--samples", "all", *of, *one).stdout
+    )["rows"]
     assert {row["system"] for row in asked} == {"Be brief."}
 
 

@@ -35,7 +35,7 @@ RESULTS: Final[Mapping[str, str]] = MappingProxyType(
         "bias": "project bias",
         "spend": "project spend",
         "metrics": "project metrics",
-        "samples": "project metrics --samples",
+        "samples": "project metrics --samples all",
         "curve": "project metrics --curve",
     }
 )
