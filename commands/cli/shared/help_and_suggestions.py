@@ -9,7 +9,7 @@ import click
 from typer.core import TyperGroup
 
 WITHDRAWN_COMMANDS: Final[Mapping[str, str]] = {
-    "tourney show": "use `tourney log ID`",
+    "tourney show": "use `tourney log NAME`",
     "tourney checkpoint": "`tourney verify`, `status` and `backup` print the checkpoint",
     "tourney project progress": "use `tourney status --tournament NAME`",
     "tourney project samples": "use `tourney project metrics --samples all`",
@@ -52,6 +52,7 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         for column, value in (("prompt", "ID"), ("entrant", "ID"), ("outcome", "tie"))
     },
     "tourney project metrics": {"--wrong": "use `--samples wrong`"},
+    "tourney log": {"--type": "use `tourney log TYPE`"},
     "tourney gate": {"--better": "use `--margin 0`"},
 }
 """Options that earlier versions had, by command, and what to do instead."""
