@@ -2,7 +2,6 @@
 
 import shlex
 import sqlite3
-import webbrowser
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -23,7 +22,7 @@ from commands.cli.shared.selection import (
     Selection,
     selecting,
 )
-from commands.cli.shared.terminal import console, has_browser
+from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import see_status, spending_of, workspace
 from commands.cli.tables.table import table_of
 from commands.errors import DoneWithGaps, MissingExtra, counted
@@ -86,10 +85,6 @@ def demo(
     weights: Annotated[
         bool, typer.Option("--weights", help="Generate the answers here, by tiny shipped weights.")
     ] = False,
-    shows: Annotated[
-        bool,
-        typer.Option("--open/--no-open", help="Open the report in the browser, at a desktop."),
-    ] = True,
 ) -> None:
     """Run a whole tournament, offline. Recorded answers are judged, rated and reported.
 
@@ -105,9 +100,8 @@ def demo(
     say(f"  tourney project elo {at} --k 32      rate with another K")
     say(f"  tourney project winrates {at}        who beats whom")
     say(f"  tourney log recall_001 {at}         the events of one prompt")
-    if shows and has_browser():
-        newest = max((folder / "runs").glob("*/report.html"))
-        webbrowser.open(newest.resolve().as_uri())
+    newest = max((folder / "runs").glob("*/report.html"))
+    say(f"Or open the report in a browser: {newest}")
 
 
 def _gaps(accounts: Iterable[Account]) -> Counter[str]:

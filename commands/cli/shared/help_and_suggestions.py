@@ -54,6 +54,9 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "tourney project metrics": {"--wrong": "use `--samples wrong`"},
     "tourney log": {"--type": "use `tourney log TYPE`"},
     "tourney annotate": {"--seed": "every set is drawn by the same seed, which is recorded"},
+    "tourney demo": dict.fromkeys(
+        ("--open", "--no-open"), "the demo opens nothing; its last line names the report"
+    ),
     "tourney gate": {"--better": "use `--margin 0`"},
 }
 """Options that earlier versions had, by command, and what to do instead."""
