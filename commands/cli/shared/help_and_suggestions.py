@@ -16,6 +16,7 @@ WITHDRAWN_COMMANDS: Final[Mapping[str, str]] = {
     "tourney project temperature": "use `tourney project bt --fit-temperature NAME`",
     "tourney project imported": "see `tourney status`",
     "tourney import events": "use `tourney merge FILE`",
+    "tourney prices": "`tourney doctor` names the price tables and their dates",
     "tourney batch adopt": "use `tourney batch wait ID`",
 }
 """Commands that earlier versions had, and what to use instead."""

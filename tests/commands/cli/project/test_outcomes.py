@@ -9,13 +9,11 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.plan import prices_table
 from commands.cli.project.outcomes import chosen_matches, responses_table, spend_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
-from commands.spending.price_table import price_table
 from ledger.events.money import Usage
 from ledger.events.registry import Event
 from ledger.events.responses import Diagnostics
@@ -231,21 +229,3 @@ def test_requests_that_may_have_been_billed_are_counted() -> None:
     assert table.facts["total"]["n_maybe_billed"] == 1  # type: ignore[index, call-overload]  # JSON
     assert "Maybe billed" in rendered(table)
     assert "Maybe billed" not in rendered(spent(*world(), paid(key("q"), USED)))
-
-
-def test_prices_are_shown_with_date_age_and_source() -> None:
-    """Whoever decides by them must know how far to trust them: after 60 days they are doubted.
-
-    What is counted as plain input, as no price was published, is not known to be that.
-    """
-    table, old = (prices_table(price_table(), day) for day in (DAY, dt.date(2026, 12, 31)))
-
-    by_model = {row["model"]: row for row in table.rows}
-    opus, fable = by_model["claude-opus-5-5"], by_model["claude-fable-5-2"]
-    shown = ("input_usd", "batch_output_usd", "min_cacheable_tokens")
-    assert [opus[key] for key in shown] == [4, 10, 512]
-    assert (fable["cache_read_usd"], fable["min_cacheable_tokens"]) == (None, None)
-    assert table.notes[-1].startswith("shipped prices of 2026-10-07, 1 day old; from platform.")
-    assert "claude-haiku-5-5: prompts of more than 100,000 tokens cost 5 times" in table.notes[0]
-    assert "85 days old: prices may have changed" in old.notes[-1]
-    assert old.facts["sheets"][0]["is_stale"]  # type: ignore[index, call-overload]  # JSON
