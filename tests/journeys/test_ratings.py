@@ -198,8 +198,10 @@ def test_preferences_count_as_such_or_as_who_won(folder: Path, tourney: Tourney)
     )
     shown = tourney("project", "bt", "--name", "judged", "--temperature", "0.6").stdout
 
-    said = [(each["prefs"], each["temperature"]) for each in (soft, hard, davidson, steep)]
-    assert said == [("soft", None), ("hard", None), ("hard", None), ("soft", 0.6)]
+    named = ("prefs", "temperature", "made_at")
+    said = [tuple(each[name] for name in named) for each in (soft, hard, davidson, steep)]
+    as_given = [("soft", None, None), ("hard", None, None), ("hard", None, None)]
+    assert said == [*as_given, ("soft", 0.6, 0.3)]
     gaps = [each["rows"][0]["rating"] - each["rows"][-1]["rating"] for each in (soft, hard)]
     assert gaps == pytest.approx([400 * log10(1.3 / 0.7), 400 * log10(1.5 / 0.5)])
     assert "2 with a preference count as preferences (soft)" in shown
@@ -368,7 +370,7 @@ def test_a_tournament_is_rated_by_marks(tourney_with_marks: Tourney) -> None:
 
     spread = [each["rows"][0]["rating"] - each["rows"][-1]["rating"] for each in (alone, whole)]
     assert 0 < spread[0] < spread[1]
-    assert (alone["temperature"], among["temperature"]) == (0.3, 0.3)
+    assert (alone["temperature"], among["temperature"], among["made_at"]) == (0.3, 0.3, 0.3)
     assert {row["n_battles"] for row in alone["rows"]} == {8}
     assert {row["source"] for row in among["rows"]} == {"unknown"}
     assert "Soft scores: a judge's scores at temperature 0.3." in shown
@@ -471,6 +473,7 @@ def test_votes_correct_the_judge_of_an_imported_set(folder: Path, tourney: Tourn
     ratings = {row["entrant"]: row["rating"] for row in found["rows"]}
     assert ratings == pytest.approx(dict(zip("abcd", corrected.rating.tolist(), strict=True)))
     assert found["correction"]["judged"]["n_votes"] == 120
+    assert [found[name] for name in ("prefs", "temperature", "made_at")] == ["soft", None, None]
     assert "judged: 120 votes of 'people' on" in pairs
     assert [row["low"] for row in both["rows"]] == [row["low"] for row in found["rows"]]
 

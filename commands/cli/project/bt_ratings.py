@@ -269,7 +269,7 @@ def corrected_set(
         *_imported_notes(imported.name, battles, scoring),
         *said.truth_notes(found, truth),
     )
-    facts = {**scoring._asdict(), **imported.facts, "truth": truth}
+    facts = {**scoring.facts, **imported.facts, "truth": truth}
     return _corrected(found, parameters, notes, facts)
 
 
@@ -303,7 +303,7 @@ def with_imported(
         ),
         {
             **_facts_of(source),
-            **scoring._asdict(),
+            **scoring.facts,
             "as_of": imported.as_of,
             "battles": name,
             "mae": {dimension: among.mae for dimension, among in rated.items()},
