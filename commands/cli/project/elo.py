@@ -55,8 +55,9 @@ def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -
         standings(dimension, battles, source.roster, parameters)
         for dimension, battles in source.columns.items()
     ]
-    is_judged = isinstance(source, JudgedTournament)
-    left_out = not_asked(source.state, *source.judges) if is_judged else ()
+    left_out: Sequence[str] = ()
+    if isinstance(source, JudgedTournament):
+        left_out = not_asked(source.state, *source.judges)
     return elo_table(rated, parameters, *source.judges, left_out=left_out)
 
 
