@@ -83,11 +83,10 @@ def chosen_matches(every: Iterable[Compared], where: Where) -> list[Compared]:
     compared = [*every]
     prompts = {match.prompt_id: None for match in compared if match.prompt_id is not None}
     roster = {name: None for match in compared for name in (match.entrant_a, match.entrant_b)}
-    known = ([*prompts], [*roster], get_args(OutcomeKind))
-    chosen = [where.get(column, ()) for column in _BY_MATCH]
-    for column, values, names in zip(_BY_MATCH, chosen, known, strict=True):
-        require_known(f"--where: {column}", values, names)
-    on, entrants, outcomes = chosen
+    on, entrants, outcomes = (where.get(column, ()) for column in _BY_MATCH)
+    require_known("--where: prompt", on, [*prompts])
+    require_known("--where: entrant", entrants, [*roster])
+    require_known("--where: outcome", outcomes, get_args(OutcomeKind))
     return [
         match
         for match in compared
