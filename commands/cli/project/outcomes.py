@@ -5,9 +5,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final, get_args
 
-from msgspec.structs import asdict
-
-from commands.cli.project.status import best_first
 from commands.cli.shared import options
 from commands.cli.shared.reading import notes_of, read_outcomes, read_verdicts, show
 from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, Selected, selecting
@@ -26,7 +23,6 @@ from commands.reading.results import (
     total_of,
 )
 from commands.spending.offer import dollars, no_price
-from ledger.events.imports import RatingsImported
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, Dimension, Json
@@ -35,7 +31,7 @@ from projections.intervals import NO_INTERVAL
 from projections.ratings.standings import win_rates
 from projections.results.columns import Column
 from projections.results.money import FRACTIONS, EntrantSpendRow, SpendRow
-from projections.results.outcomes import ImportedRatingRow, OutcomeRow, ProgressRow, ResponseRow
+from projections.results.outcomes import OutcomeRow, ProgressRow, ResponseRow
 from projections.results.ratings import WinRateRow
 from projections.tournament.compared import Account, Counted, OutcomeKind, kind_of
 from projections.tournament.remaining import response_counts, without_gold
@@ -354,18 +350,5 @@ def progress_table(
             "judge": judge.judge_id,
             "accounts": {name: each.fields() for name, each in accounts.items()},
             "left_out": {each.dimension: each.n_prompts for each in lacking},
-        },
-    )
-
-
-def imported_ratings_table(name: str, imported: RatingsImported) -> Table:
-    """Return a row for each rating of a set, on its own scale, best first."""
-    return table_of(
-        ImportedRatingRow,
-        (ImportedRatingRow(set=name, **asdict(rating)) for rating in best_first(imported)),
-        "tourney/imported-ratings@1",
-        "Imported ratings",
-        facts={
-            "sets": [{"set": name, "arena": imported.arena, "judge_model": imported.judge_model}]
         },
     )
