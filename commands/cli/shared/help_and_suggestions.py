@@ -148,9 +148,15 @@ def _refuse_repeated(ctx: click.Context, words: list[str]) -> None:
     """Refuse two values for an option that takes one: click would take the last and say nothing.
 
     Raises:
-        click.UsageError: An option has two.
+        click.UsageError: An option has two, or none; then the message lists its values.
     """
-    _, _, given = ctx.command.make_parser(ctx).parse_args([*words])
+    try:
+        _, _, given = ctx.command.make_parser(ctx).parse_args([*words])
+    except click.BadOptionUsage as error:
+        named = (param for param in ctx.command.params if error.option_name in param.opts)
+        values = [value for each in named for value in getattr(each.type, "choices", ())]
+        hint = f" Write {' or '.join(values)}." if values else ""
+        raise click.BadOptionUsage(error.option_name, error.message + hint, ctx) from None
     for param in given:
         takes_one = isinstance(param, click.Option) and not (param.multiple or param.is_flag)
         if takes_one and given.count(param) > 1:
