@@ -116,18 +116,16 @@ class Rows(Sequence[RowType]):
         """
         if library not in {None, *_LIBRARIES}:  # whose name may be anybody's: do not install it
             raise ConfigurationError([f"library {library!r} is not known; known: pandas, polars"])
-        chosen = next(
-            (each for each in _LIBRARIES if library in {each, None} and find_spec(each)), None
-        )
-        if chosen is None:
-            wanted = library or "pandas or polars"
-            lacking = f"it is not installed: pip install {library}"
-            neither = "neither is installed: pip install pandas"
+        names = _LIBRARIES if library is None else (library,)
+        installed = next((name for name in names if find_spec(name)), None)
+        if installed is None:
+            lacking = "neither is" if library is None else "it is not"
             raise ModuleNotFoundError(
-                f"to_frame() needs {wanted}, and {lacking if library else neither}"
+                f"to_frame() needs {library or 'pandas or polars'}, and {lacking} installed:"
+                f" pip install {names[0]}"
             )
-        module, columns = import_module(chosen), list(self.kind._fields)
-        if module.__name__ == "pandas":
+        module, columns = import_module(installed), list(self.kind._fields)
+        if installed == "pandas":
             return module.DataFrame(list(self.rows), columns=columns)
         return module.DataFrame(self.rows, schema=columns, orient="row", infer_schema_length=None)
 
@@ -230,17 +228,17 @@ class TournamentView(OutcomesView):
         """Return what is known of the judges' biases, by the recorded verdicts on all prompts."""
         if self.perspective.where:
             raise ConfigurationError(["bias is measured on all prompts: leave out where"])
-        return Rows(BiasRow, tuple(results.bias_rows(self._reading)))
+        return Rows(BiasRow, tuple(results.bias_rows(self._judged)))
 
     def responses(self) -> Rows[ResponseRow]:
         """Return every planned response."""
-        source = self._reading
+        source = self._judged
         rows = results.response_rows(source.state)
         return Rows(ResponseRow, tuple(row for row in rows if row.prompt in source.prompts))
 
     def spend(self) -> Rows[SpendRow]:
         """Return the cost of judges' replies, at the prices of their time."""
-        bills = results.bills_of(self._reading, self._spend)
+        bills = results.bills_of(self._judged, self._spend)
         return Rows(
             SpendRow, tuple(SpendRow(**key._asdict(), **bill.fields) for key, bill in bills)
         )
@@ -251,28 +249,28 @@ class TournamentView(OutcomesView):
 
     def metrics(self) -> Rows[MetricRow]:
         """Return the metrics of each entrant on each evaluation."""
-        runs, _ = self._evaluations
-        rows = map(results.rows_of_metrics, map(metrics_of, runs.runs))
+        evaluations, _ = self._evaluations
+        rows = map(results.metric_rows, map(metrics_of, evaluations.runs))
         return Rows(MetricRow, tuple(chain.from_iterable(rows)))
 
     def curve(self) -> Rows[CurveRow]:
         """Return the metrics of evaluations over the steps of trainings."""
-        runs, _ = self._evaluations
-        return Rows(CurveRow, tuple(results.curve_rows(training_points(runs))))
+        evaluations, _ = self._evaluations
+        return Rows(CurveRow, tuple(results.curve_rows(training_points(evaluations))))
 
     def samples(self) -> Rows[SampleRow]:
         """Return what evaluations asked, and what came of each sample, as planned last."""
-        runs, items = self._evaluations
-        rows = (results.sample_rows(run, items) for run in runs.runs)
+        evaluations, items = self._evaluations
+        rows = (results.sample_rows(run, items) for run in evaluations.runs)
         return Rows(SampleRow, tuple(chain.from_iterable(rows)))
 
     @property
     def _outcomes(self) -> JudgedTournament:
-        return self._reading
+        return self._judged
 
     @property
     def _spend(self) -> Spend:
-        return self._reading.folded(spend_of(self.tournament))
+        return self._judged.folded(spend_of(self.tournament))
 
     @property
     def _evaluations(self) -> tuple[Evaluations, Items]:
@@ -282,7 +280,7 @@ class TournamentView(OutcomesView):
         return evaluations, items
 
     @cached_property
-    def _reading(self) -> JudgedTournament:
+    def _judged(self) -> JudgedTournament:
         with Ledger.read_only(self.ledger) as opened:
             state = tournament_at(opened, self.tournament, self.as_of)
         return judged_tournament(state, self.ledger, self.as_of, self.perspective, str)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from commands.reading.results import rows_of_metrics
+from commands.reading.results import metric_rows
 from commands.report.answers import grids_of
 from commands.report.battles import WhichBattles, battles_of
 from commands.report.evaluations import NOT_OF_ANSWERS, shown_answers
@@ -122,9 +122,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "meanings": MEANINGS,
         "fragile": rows,
         "calibration": calibration_of(subject),
-        "metrics": [
-            row for evaluation in subject.evaluations for row in rows_of_metrics(evaluation)
-        ],
+        "metrics": [row for evaluation in subject.evaluations for row in metric_rows(evaluation)],
         "answers": shown_answers(subject),
         "answer_fields": NOT_OF_ANSWERS,
         "spending": spending_of(results.tournament, subject.spend),

@@ -15,7 +15,7 @@ from commands.cli.shared import completion
 from commands.cli.shared.reading import read_verdicts, with_source
 from commands.cli.shared.selection import JUDGED, WRITTEN, Selected, selecting
 from commands.cli.tables.table import Table, table_of
-from commands.reading.judged_tournament import battle_named
+from commands.reading.battle import pairings_of_battle
 from commands.report.text import Piece, word_difference
 from ledger.identity import Json
 from projections.artifacts.escaping import one_line, shown
@@ -57,7 +57,7 @@ def battle(
     Example: tourney battle recall_001 base_olmo full_poe
     """
     source = read_verdicts(ctx.selection)
-    chosen = battle_named(source.state, prompt, entrants or ())
+    chosen = pairings_of_battle(source.state, prompt, entrants or ())
     details = battle_details(source.state, chosen, source.judge)
     table = with_source(battle_table(details), source)
     ctx.selection.writer.write_lines_or(table, partial(battle_screen, details))
