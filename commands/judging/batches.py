@@ -4,7 +4,7 @@ How batches are sent and received is in `commands/batching`: the same command ru
 where the last died.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -16,9 +16,12 @@ from commands.decisions.commands import PlanBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.judging.judge import (
     JudgeTask,
-    Judging,
     JudgingSummary,
     Receipts,
+    affordable,
+    concluded,
+    reconcile,
+    still_open,
 )
 from commands.judging.unreadable import ReadingBrake
 from commands.ports import BatchAnswer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply, Tell
@@ -63,7 +66,7 @@ def judge_in_batches(
             reception.receive_all()
         reception.receive_all(partial(sender.send, chosen))
     reception.receive_all()
-    return Judging(recorder, task).concluded(queries)
+    return concluded(recorder, task, queries)
 
 
 def _prewarming(task: JudgeTask, queries: Sequence[Unanswered]) -> Sequence[Unanswered]:
@@ -97,15 +100,23 @@ def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
     prompts = [prompt.prompt_id for prompt in state.bank]
     for judge in state.panel:
         if judge.judge_id in asked:
-            Judging(recorder, JudgeTask(judge, prompts, rules)).reconcile()
+            reconcile(recorder, JudgeTask(judge, prompts, rules))
 
 
-class _JudgeWork(Judging):
+class _JudgeWork:
     """The queries of one judge, as `BatchWork`."""
 
     def __init__(self, recorder: Recorder, task: JudgeTask, port: BatchJudge) -> None:
-        super().__init__(recorder, task)
+        self._recorder, self._task = recorder, task
         self.port, self.n_tries = port, 1 + task.rules.retries
+
+    def still_open(self, items: Iterable[Unanswered], /) -> Sequence[Unanswered]:
+        """Return the queries that are still open."""
+        return still_open(self._recorder.state, self._task, items)
+
+    def affordable(self, items: Sequence[Unanswered], /) -> Sequence[Unanswered]:
+        """Return as many of the first queries as the cap allows."""
+        return affordable(self._recorder.state, self._task, items)
 
     def request(self, item: Unanswered, /) -> JudgeQuery:
         """Return what is asked."""
@@ -208,13 +219,13 @@ def everything_asked(
     evaluations, items = recorder.evaluations(position)
     scorers = Scorers(state.judges, state.rubrics)
     questions = score_questions(evaluations, items, evaluations.every.values(), scorers)
-    answers = tuple(question for question in questions if question.judge == judge)
+    to_judge = tuple(question for question in questions if question.judge == judge)
     prompts = [prompt.prompt_id for prompt in state.bank]
     sent = {key for batch in recorder.state.own_batches for key in batch.planned.queries}
     repeats = [
         query for query in repeats_of(state, prompts, judge) if query.asked.query_key in sent
     ]
-    return JudgeTask(judge, prompts, ANY_QUESTION, answers=answers, repeats=repeats)
+    return JudgeTask(judge, prompts, ANY_QUESTION, score_questions=to_judge, repeats=repeats)
 
 
 def _lost_of(state: Tournament, request: Unanswered) -> Unanswered | None:

@@ -22,8 +22,8 @@ from commands.judging.batches import JudgeSide, attending_batches, judge_in_batc
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
-    begun_again,
     judge_open,
+    resumed,
 )
 from commands.judging.panel import id_of_mode, keys_needed, section_of
 from commands.judging.unreadable import nothing_judged
@@ -92,12 +92,12 @@ def chosen_judge(state: Tournament, settings: Settings, options: JudgingOptions)
     Raises:
         ConfigurationError: No judge of the panel has that id.
     """
-    named = options.judge or id_of_mode(settings, options.mode)
+    name = options.judge or id_of_mode(settings, options.mode)
     try:
-        return state.judge(JudgeId(named))
+        return state.judge(JudgeId(name))
     except KeyError as error:
         panel = ", ".join(judge.judge_id for judge in state.panel)
-        raise ConfigurationError([f"--judge {named!r} is not on the panel: {panel}"]) from error
+        raise ConfigurationError([f"--judge {name!r} is not on the panel: {panel}"]) from error
 
 
 def plan_judging(
@@ -145,7 +145,7 @@ def plan_task(
             ["--no-wait needs a provider with batches; this judge answers at once: leave it out"]
         )
     book = pricing.price_book(settings, folder)
-    scored = [answer.asked for answer in task.answers]
+    scored = [question.asked for question in task.score_questions]
     batches = batch_options(recorder, settings.judge, book, options, console, scored)
     spending = options.spending
     cap_usd, spent_elsewhere_usd = budget.strictest_cap(
@@ -326,7 +326,7 @@ def judge_with_consent(
     """
     for message in batches_not_received(recorder.state, plan.judge):
         console.tell(message)
-    task = begun_again(recorder, plan.task)
+    task = resumed(recorder, plan.task)
     if plan.judge.is_batched:
         port_of = batch_ports(plan.settings, backends, recorder.state)
         side = JudgeSide(recorder, port_of, plan.batch_options)

@@ -262,7 +262,7 @@ def test_a_batch_of_unknown_fate_is_found_with_its_answers(
 @pytest.mark.parametrize(
     "death",
     [
-        pytest.param(before(Pool._put, call=6), marks=pytest.mark.nightly),
+        pytest.param(before(Pool._send, call=6), marks=pytest.mark.nightly),
         before(Receipts.receipt, call=4),
     ],
     ids=str,

@@ -159,7 +159,7 @@ def answer_groups(
         judge.host, judge.ask, attrgetter("query_key"), stops=Event(), tell=tell, pace=pace
     ) as pool:
         for group in pool.settle_all(left, lambda n: [left.popleft() for _ in range(n)]):
-            yield [each.answer for each in group]
+            yield [answer for _, answer in group]
 
 
 def answered(
