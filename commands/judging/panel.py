@@ -93,7 +93,7 @@ def weights_of(
     """
     section = section_of(settings, judge)
     models = filter(None, (section.model, section.pilot_model))
-    model = next(each for each in models if Path(each).name == judge.model)
+    model = next(model for model in models if Path(model).name == judge.model)
     return _weights(section, model, folder, fetch)
 
 
