@@ -26,10 +26,10 @@ from commands.ports import (
     Reply,
     Tell,
 )
+from commands.signals import stopping_gently
 from commands.spending.billing import CredibleUsage, close_abandoned, learn_refused
 from commands.spending.budget import PriceUnknown, at_risk_usd, n_affordable
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
-from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
