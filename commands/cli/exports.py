@@ -31,7 +31,7 @@ from commands.importing.imported_set import SelectedSet
 from commands.reading.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.reading.parameters import require_anchor
 from commands.reading.resolve import tournament_at
-from commands.reading.results import results_now
+from commands.reading.rows import results_now
 from commands.report.battles import WhichBattles
 from commands.report.page import page_of
 from commands.report.subject import Subject, subject_of

@@ -15,7 +15,7 @@ from commands.cli.shared.selection import JUDGED, Selected, selecting
 from commands.errors import ConfigurationError, joined_names
 from commands.importing.formats import plain
 from commands.importing.formats.rows import Fields
-from commands.reading.results import response_rows
+from commands.reading.rows import response_rows
 from commands.report.every_eval_ever import records_of
 from commands.report.published import card_of, tracked_run
 from ledger.identity import PromptId

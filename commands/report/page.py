@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from commands.reading.results import metric_rows
+from commands.reading.rows import metric_rows
 from commands.report.answers import grids_of
 from commands.report.battles import WhichBattles, battles_of
 from commands.report.evaluations import NOT_OF_ANSWERS, shown_answers

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
 
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
-from commands.reading import results
 from commands.reading.judged_tournament import (
     JudgedTournament,
     OutcomeSource,
@@ -22,6 +21,16 @@ from commands.reading.judged_tournament import (
 )
 from commands.reading.parameters import bradley_terry_parameters, elo_parameters, require_anchor
 from commands.reading.resolve import tournament_at
+from commands.reading.rows import (
+    bias_rows,
+    bills_of,
+    curve_rows,
+    fragility_rows,
+    metric_rows,
+    outcome_rows,
+    response_rows,
+    sample_rows,
+)
 from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -46,29 +55,29 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-RowType = TypeVar("RowType", bound=NamedTuple)
+Row = TypeVar("Row", bound=NamedTuple)
 _SHOWN: Final = 60  # rows in a notebook
 _LIBRARIES: Final = ("pandas", "polars")  # the first that is installed makes the frame
 
 
 @dataclass(frozen=True, repr=False)
-class Rows(Sequence[RowType]):
+class Rows(Sequence[Row]):
     """An immutable sequence of rows of one kind."""
 
-    kind: type[RowType]
-    rows: tuple[RowType, ...]
+    kind: type[Row]
+    rows: tuple[Row, ...]
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.rows)
 
     @overload
-    def __getitem__(self, index: int) -> RowType: ...
+    def __getitem__(self, index: int) -> Row: ...
 
     @overload
-    def __getitem__(self, index: slice) -> "Rows[RowType]": ...
+    def __getitem__(self, index: slice) -> "Rows[Row]": ...
 
-    def __getitem__(self, index: int | slice) -> "RowType | Rows[RowType]":
+    def __getitem__(self, index: int | slice) -> "Row | Rows[Row]":
         """Return a row, or rows of the same kind."""
         return Rows(self.kind, self.rows[index]) if isinstance(index, slice) else self.rows[index]
 
@@ -207,12 +216,12 @@ class OutcomesView(ABC):
 
     def fragility(self) -> Rows[FragilityRow]:
         """Return how few prompts decide who is ahead, for each two neighbours by Bradley-Terry."""
-        return Rows(FragilityRow, tuple(results.fragility_rows(self._outcomes)))
+        return Rows(FragilityRow, tuple(fragility_rows(self._outcomes)))
 
     def outcomes(self) -> Rows[OutcomeRow]:
         """Return every planned comparison, or every imported battle, with its outcome or status."""
         compared = chain.from_iterable(self._outcomes.compared.values())
-        return Rows(OutcomeRow, tuple(results.outcome_rows(compared)))
+        return Rows(OutcomeRow, tuple(outcome_rows(compared)))
 
 
 @dataclass(frozen=True)
@@ -228,17 +237,17 @@ class TournamentView(OutcomesView):
         """Return what is known of the judges' biases, by the recorded verdicts on all prompts."""
         if self.perspective.where:
             raise ConfigurationError(["bias is measured on all prompts: leave out where"])
-        return Rows(BiasRow, tuple(results.bias_rows(self._judged)))
+        return Rows(BiasRow, tuple(bias_rows(self._judged)))
 
     def responses(self) -> Rows[ResponseRow]:
         """Return every planned response."""
         source = self._judged
-        rows = results.response_rows(source.state)
+        rows = response_rows(source.state)
         return Rows(ResponseRow, tuple(row for row in rows if row.prompt in source.prompts))
 
     def spend(self) -> Rows[SpendRow]:
         """Return the cost of judges' replies, at the prices of their time."""
-        bills = results.bills_of(self._judged, self._spend)
+        bills = bills_of(self._judged, self._spend)
         return Rows(
             SpendRow, tuple(SpendRow(**key._asdict(), **bill.fields) for key, bill in bills)
         )
@@ -250,19 +259,19 @@ class TournamentView(OutcomesView):
     def metrics(self) -> Rows[MetricRow]:
         """Return the metrics of each entrant on each evaluation."""
         evaluations, _ = self._evaluations
-        rows = map(results.metric_rows, map(metrics_of, evaluations.runs))
-        return Rows(MetricRow, tuple(chain.from_iterable(rows)))
+        of_runs = (metric_rows(metrics_of(run)) for run in evaluations.runs)
+        return Rows(MetricRow, tuple(chain.from_iterable(of_runs)))
 
     def curve(self) -> Rows[CurveRow]:
         """Return the metrics of evaluations over the steps of trainings."""
         evaluations, _ = self._evaluations
-        return Rows(CurveRow, tuple(results.curve_rows(training_points(evaluations))))
+        return Rows(CurveRow, tuple(curve_rows(training_points(evaluations))))
 
     def samples(self) -> Rows[SampleRow]:
         """Return what evaluations asked, and what came of each sample, as planned last."""
         evaluations, items = self._evaluations
-        rows = (results.sample_rows(run, items) for run in evaluations.runs)
-        return Rows(SampleRow, tuple(chain.from_iterable(rows)))
+        of_runs = (sample_rows(run, items) for run in evaluations.runs)
+        return Rows(SampleRow, tuple(chain.from_iterable(of_runs)))
 
     @property
     def _outcomes(self) -> JudgedTournament:

@@ -1,4 +1,4 @@
-"""Results as typed rows: ratings, win rates, outcomes, spend and metrics.
+"""Make the typed rows of results: ratings, win rates, outcomes, spend and metrics.
 
 What rests on battles is of a tournament or of an imported set.
 """
