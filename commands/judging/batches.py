@@ -96,10 +96,10 @@ def attending_batches(recorder: Recorder, rules: AskingRules, tell: Tell) -> Ite
 
 def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
     state = recorder.state
-    asked = {batch.planned.judge.label for batch in state.own_batches}
+    judge_ids = {batch.planned.judge.label for batch in state.own_batches}
     prompts = [prompt.prompt_id for prompt in state.bank]
     for judge in state.panel:
-        if judge.judge_id in asked:
+        if judge.judge_id in judge_ids:
             reconcile(recorder, JudgeTask(judge, prompts, rules))
 
 
@@ -125,13 +125,13 @@ class _JudgeWork:
     def plan(self, items: Sequence[Unanswered], planned_at: datetime, /) -> Sequence[PlanBatch]:
         """Return the plan, with the cost of all queries."""
         judge, pricing = self._task.judge, self._task.pricing
-        asked = [query.asked for query in items]
+        requests = [query.asked for query in items]
         return [
             PlanBatch(
                 Reference(label=judge.judge_id, digest=judge.content_digest),
-                tuple(query.query_key for query in asked),
-                pricing.expected_usd(asked),
-                pricing.worst_usd(asked),
+                tuple(request.query_key for request in requests),
+                pricing.expected_usd(requests),
+                pricing.worst_usd(requests),
                 self._task.max_usd,
                 planned_at=planned_at,
             )
@@ -202,8 +202,8 @@ def _queries_of(recorder: Recorder, batch: Batch) -> tuple[Unanswered, ...]:
     position = batch.recorded.position - 1
     before = recorder.as_of(position)
     open_before = everything_asked(recorder, before, judge, position).open_in(before)
-    asked = {query.asked.query_key: query for query in open_before}
-    queries = tuple(asked[key] for key in batch.planned.queries if key in asked)
+    by_key = {query.asked.query_key: query for query in open_before}
+    queries = tuple(by_key[key] for key in batch.planned.queries if key in by_key)
     if (n_unknown := len(batch.planned.queries) - len(queries)) > 0:
         raise TourneyError(
             f"{n_unknown} queries of the batch planned at position {batch.recorded.position} are"

@@ -6,7 +6,7 @@ prices, the cap, and how batches are sent.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -213,31 +213,30 @@ def agreed_to_all(
             return plan.options
         consent.require_consent(replace(generating, may_stop=True), spending, console)
         return agreed  # to all waves: the user is asked once
-    short, long = (_all_queries(state, task, longest=longest) for longest in (False, True))
-    if not long or not needs_consent(plan, long):
+    shortest = _all_queries(state, task, longest=False)
+    longest = _all_queries(state, task, longest=True)
+    if not longest or not needs_consent(plan, longest):
         return plan.options
-    most_usd = task.pricing.expected_usd(long)
-    judging = replace(
-        offer_of_queries(state, task, long), expected_usd=task.pricing.expected_usd(short)
-    )
-    both = judging if generating is None else judging.with_other(generating)
-    consent.require_allowed([judging, both], spending, console)
-    _require_first_can_be_sent(state, task, short, generating)
-    _tell_bill(judging, most_usd, generating, console)
-    both = replace(judging, expected_usd=most_usd)
-    both = both if generating is None else both.with_other(generating)
-    consent.require_yes(both, spending, console)
+    at_most = offer_of_queries(state, task, longest)
+    at_least = replace(at_most, expected_usd=task.pricing.expected_usd(shortest))
+    consent.require_allowed([at_least, _with(at_least, generating)], spending, console)
+    _require_first_can_be_sent(state, task, shortest, generating)
+    _tell_bill(at_least, at_most, generating, console)
+    consent.require_yes(_with(at_most, generating), spending, console)
     return agreed
 
 
-def _tell_bill(
-    judging: Offer, most_usd: float | None, generating: Offer | None, console: Console
-) -> None:
-    """Tell what both steps cost; `most_usd` is what judging the longest responses costs."""
-    least, most = dollars(judging.expected_usd), dollars(most_usd)
+def _with(judging: Offer, generating: Offer | None) -> Offer:
+    """Return the offer of both steps."""
+    return judging if generating is None else judging.with_other(generating)
+
+
+def _tell_bill(at_least: Offer, at_most: Offer, generating: Offer | None, console: Console) -> None:
+    """Tell what both steps cost, by whether the responses to come are short or long."""
+    least, most = dollars(at_least.expected_usd), dollars(at_most.expected_usd)
     about = least if least == most else f"{least} to {most} by the length of the responses"
     console.tell(
-        f"judging: {judging.requests}, about {about}, at worst {dollars(judging.worst_usd)}"
+        f"judging: {at_most.requests}, about {about}, at worst {dollars(at_most.worst_usd)}"
     )
     if generating is not None:
         console.tell(
@@ -307,10 +306,10 @@ def batch_port(
     state: Tournament, batch: Batch, settings: Settings, backends: Backends
 ) -> Batches[Any, BatchAnswer]:
     """Return the provider of a batch."""
-    asked = batch.planned.judge
+    reference = batch.planned.judge
     if state.is_to_entrant(batch):
-        return backends.batch_responder(state.entrants[asked])
-    return batch_ports(settings, backends, state)(state.judges[asked])
+        return backends.batch_responder(state.entrants[reference])
+    return batch_ports(settings, backends, state)(state.judges[reference])
 
 
 def judge_with_consent(
@@ -328,28 +327,37 @@ def judge_with_consent(
         console.tell(message)
     task = resumed(recorder, plan.task)
     if plan.judge.is_batched:
-        port_of = batch_ports(plan.settings, backends, recorder.state)
-        side = JudgeSide(recorder, port_of, plan.batch_options)
-        with attending_batches(recorder, task.rules, console.tell):
-            reception = BatchReceiver(
-                recorder,
-                lambda _: side,
-                plan.batch_options,
-                wants=lambda batch: not recorder.state.is_to_entrant(batch),
-            )
-            reception.receive_earlier()
-            _approve(recorder, plan, console)
-            judge_wave = partial(judge_in_batches, recorder, port_of=port_of, reception=reception)
-            return in_waves(recorder, task, judge_wave, console.tell)
+        return _in_batches_with_consent(recorder, plan, task, backends, console)
     _approve(recorder, plan, console)
-    judge_wave = partial(
-        judge_open,
-        recorder,
-        judge_of=backends.judge,
-        on_progress=console.on_progress,
-        tell=console.tell,
-    )
+
+    def judge_wave(wave: JudgeTask) -> JudgingSummary:
+        return judge_open(
+            recorder, wave, backends.judge, on_progress=console.on_progress, tell=console.tell
+        )
+
     return in_waves(recorder, task, judge_wave, console.tell)
+
+
+def _in_batches_with_consent(
+    recorder: Recorder, plan: JudgingPlan, task: JudgeTask, backends: Backends, console: Console
+) -> JudgingSummary:
+    """Receive the judge's batches in flight, ask for consent, and judge in further batches."""
+    port_of = batch_ports(plan.settings, backends, recorder.state)
+    side = JudgeSide(recorder, port_of, plan.batch_options)
+    with attending_batches(recorder, task.rules, console.tell):
+        reception = BatchReceiver(
+            recorder,
+            lambda _: side,
+            plan.batch_options,
+            wants=lambda batch: not recorder.state.is_to_entrant(batch),
+        )
+        reception.receive_earlier()
+        _approve(recorder, plan, console)
+
+        def judge_wave(wave: JudgeTask) -> JudgingSummary:
+            return judge_in_batches(recorder, wave, port_of, reception)
+
+        return in_waves(recorder, task, judge_wave, console.tell)
 
 
 def batches_not_received(state: Tournament, judge: JudgeSettings) -> Iterator[str]:
@@ -373,23 +381,23 @@ def require_none_in_flight(state: Tournament, task: JudgeTask) -> None:
     Raises:
         WorkInFlight: One does: it is another tournament's, or the judge's provider was changed.
     """
-    asked = _in_flight(state, task)
+    query_keys = _in_flight(state, task)
     for batch in state.batches.values():
-        if batch.is_open and not asked.isdisjoint(state.queries_of(batch)):
-            is_own = batch.stream == state.stream
-            settings = f"receive them with the settings of tournament {batch.stream!r}"
+        if batch.is_open and not query_keys.isdisjoint(state.queries_of(batch)):
+            remedy = "`tourney batch wait` receives them"
+            if batch.stream != state.stream:
+                remedy = f"receive them with the settings of tournament {batch.stream!r}"
+            queries = counted(len(query_keys), "query", "queries")
             raise WorkInFlight(
-                f"{counted(len(asked), 'query', 'queries')} to {task.judge.judge_id!r} in batches"
-                f" with the provider;"
-                f" {'`tourney batch wait` receives them' if is_own else settings}"
+                f"{queries} to {task.judge.judge_id!r} in batches with the provider; {remedy}"
             )
 
 
 def _in_flight(state: Tournament, task: JudgeTask) -> frozenset[Digest]:
     if not state.in_flight:
         return frozenset()
-    asked = frozenset(task.keys_in(state)) & state.in_flight
-    return frozenset(key for key in asked if not state.is_answered(key))
+    query_keys = frozenset(task.keys_in(state)) & state.in_flight
+    return frozenset(key for key in query_keys if not state.is_answered(key))
 
 
 def wait_for_batches(
@@ -401,10 +409,10 @@ def wait_for_batches(
         NoCredentials: A provider needs an API key, and none is set.
         ProviderError: A provider fails for good.
     """
-    how = BatchOptions(console.tell, console.on_progress)
+    options = BatchOptions(console.tell, console.on_progress)
     side_of = batch_sides(recorder, settings, folder, backends, console)
     with attending_batches(recorder, asking_rules(settings.judge), console.tell):
-        BatchReceiver(recorder, side_of, how).receive_all()
+        BatchReceiver(recorder, side_of, options).receive_all()
 
 
 def batch_sides(
@@ -412,16 +420,16 @@ def batch_sides(
 ) -> SideOf:
     """Return the sides of a tournament's batches: judges, and entrants."""
     book = pricing.price_book(settings, folder)
-    how = batch_options(recorder, settings.judge, book, JudgingOptions(), console)
-    judges = JudgeSide(recorder, batch_ports(settings, backends, recorder.state), how)
-    entrants = EntrantSide(recorder, cache(backends.batch_responder), book.table, how.tell)
+    options = batch_options(recorder, settings.judge, book, JudgingOptions(), console)
+    judges = JudgeSide(recorder, batch_ports(settings, backends, recorder.state), options)
+    entrants = EntrantSide(recorder, cache(backends.batch_responder), book.table, console.tell)
     return lambda batch: entrants if recorder.state.is_to_entrant(batch) else judges
 
 
 def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
     """Ask for consent to the open queries, and open failures again as --retry says."""
-    task, reopened = plan.task, _reopened(recorder.state, plan)
-    state = rehearse(recorder.state, *reopened)
+    task, reopenings = plan.task, _reopenings(recorder.state, plan)
+    state = rehearse(recorder.state, *reopenings)
     queries = task.open_in(state)[: task.limit]
     pairs = [query for query in queries if isinstance(query, OpenQuery)]
     for rewording in rewordings(state, pairs, task.judge):
@@ -432,16 +440,16 @@ def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
         offer = offer_of_queries(recorder.state, task, asked)
         consent.require_consent(offer, plan.options.spending, console)
     if plan.options.retry:
-        n_open = recorder.record(*reopened)
+        n_open = recorder.record(*reopenings)
         console.tell(f"{counted(n_open, 'failed query', 'failed queries')} will be asked again")
 
 
-def _reopened(state: Tournament, plan: JudgingPlan) -> tuple[ReopenQuery, ...]:
+def _reopenings(state: Tournament, plan: JudgingPlan) -> tuple[ReopenQuery, ...]:
     """Return how to open the judge's queries again that failed for the reasons of --retry."""
     if not plan.options.retry:
         return ()
-    asked = dict.fromkeys(plan.task.keys_in(state))
-    failures = map(state.query_failures.get, asked)
+    query_keys = dict.fromkeys(plan.task.keys_in(state))
+    failures = map(state.query_failures.get, query_keys)
     return tuple(
         ReopenQuery(failure)
         for failure in failures
