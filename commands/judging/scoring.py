@@ -15,15 +15,17 @@ from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
 from commands.judging.judge import JudgeTask
 from commands.judging.panel import keys_needed
-from commands.judging.session import (
+from commands.judging.plan import (
     JudgingOptions,
     JudgingPlan,
     asking_rules,
+    plan_task,
+    require_cap_can_be_kept,
+)
+from commands.judging.session import (
     judge_with_consent,
     needs_consent,
     offer_of_queries,
-    plan_task,
-    require_cap_can_be_kept,
     require_none_in_flight,
 )
 from commands.judging.unreadable import tell_unscored

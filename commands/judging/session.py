@@ -1,13 +1,8 @@
-"""Use case: judge all open queries, with consent and within the cap.
+"""Use case: judge all open queries as planned, with consent and within the cap."""
 
-`plan_judging` reads the settings once, and everything else works with its plan: the judge, its
-prices, the cap, and how batches are sent.
-"""
-
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +12,7 @@ from commands.batching.waiting import BatchOptions
 from commands.decisions.commands import ReopenQuery
 from commands.decisions.recorder import Recorder, rehearse
 from commands.entrants.batches import EntrantSide
-from commands.errors import ConfigurationError, WorkInFlight, counted
+from commands.errors import WorkInFlight, counted
 from commands.judging.batches import JudgeSide, attending_batches, judge_in_batches
 from commands.judging.judge import (
     JudgeTask,
@@ -25,168 +20,26 @@ from commands.judging.judge import (
     judge_open,
     resumed,
 )
-from commands.judging.panel import id_of_mode, keys_needed, section_of
-from commands.judging.unreadable import nothing_judged
+from commands.judging.panel import keys_needed, section_of
+from commands.judging.plan import JudgingOptions, JudgingPlan, asking_rules, batch_options
 from commands.judging.waves import in_waves, may_stop
 from commands.ports import Backends, BatchAnswer, Batches, BatchJudge, BatchJudgeOf, Console
 from commands.settings.api_keys import require_keys
-from commands.settings.schema import JudgeSection, Settings
+from commands.settings.schema import Settings
 from commands.settings.servers import is_on_own_network
 from commands.spending import budget, consent, pricing
 from commands.spending.endpoints import Request
-from commands.spending.offer import PAID_PROVIDERS, Offer, SpendingOptions, dollars
-from ledger.events.judging import FailureReason
-from ledger.events.ratings import Mode
+from commands.spending.offer import PAID_PROVIDERS, Offer, dollars
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, JudgeId, PromptId
+from ledger.identity import Digest
 from projections.tournament.batches import Batch
-from projections.tournament.matches import pairings
 from projections.tournament.remaining import (
-    AskingRules,
     OpenQuery,
-    WhichPairs,
     awaited_queries,
-    repeats_of,
-    without_gold,
 )
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
-
-
-@dataclass(frozen=True)
-class JudgingOptions:
-    """A command's options: which judge, whether to wait for batches, and how far to spend."""
-
-    mode: Mode = "headline"
-    judge: str | None = None  # its id; None: the mode's judge
-    waits: bool = True
-    retry: frozenset[FailureReason] = frozenset()  # failures to ask again, though they are final
-    repeat: int | None = None  # ask so many queries with a verdict again, and nothing else
-    spending: SpendingOptions = field(default_factory=SpendingOptions)
-
-
-@dataclass(frozen=True)
-class JudgingPlan:
-    """The task, how batches are sent, and how far the command may spend."""
-
-    task: JudgeTask
-    settings: Settings
-    batch_options: BatchOptions
-    options: JudgingOptions
-
-    @property
-    def judge(self) -> JudgeSettings:
-        """The judge that is asked."""
-        return self.task.judge
-
-
-def asking_rules(section: JudgeSection) -> AskingRules:
-    """Return the settings' rules on retries and identical responses."""
-    return AskingRules(section.retries, skip_identical=section.skip_identical)
-
-
-def chosen_judge(state: Tournament, settings: Settings, options: JudgingOptions) -> JudgeSettings:
-    """Return the judge that the options name, or else the mode's judge.
-
-    Raises:
-        ConfigurationError: No judge of the panel has that id.
-    """
-    name = options.judge or id_of_mode(settings, options.mode)
-    try:
-        return state.judge(JudgeId(name))
-    except KeyError as error:
-        panel = ", ".join(judge.judge_id for judge in state.panel)
-        raise ConfigurationError([f"--judge {name!r} is not on the panel: {panel}"]) from error
-
-
-def plan_judging(
-    recorder: Recorder,
-    settings: Settings,
-    folder: Path,
-    prompts: Collection[PromptId],
-    options: JudgingOptions,
-    console: Console,
-    only: WhichPairs = None,
-) -> JudgingPlan:
-    """Plan by the settings which judge compares the responses to prompts, and how.
-
-    Raises:
-        ConfigurationError: --judge is not on the panel, --no-wait is given for a judge that is not
-            asked in batches, or nothing can be judged.
-    """
-    judge = chosen_judge(recorder.state, settings, options)
-    if not pairings(recorder.state, prompts):
-        raise ConfigurationError([*nothing_judged(without_gold(recorder.state, prompts))])
-    rules = asking_rules(settings.judge)
-    if options.repeat is None:
-        task = JudgeTask(judge, prompts, rules, only=only)
-    else:
-        sample = islice(repeats_of(recorder.state, prompts, judge), options.repeat)
-        task = JudgeTask(judge, (), rules, repeats=[*sample])
-    return plan_task(recorder, settings, folder, task, options, console)
-
-
-def plan_task(
-    recorder: Recorder,
-    settings: Settings,
-    folder: Path,
-    task: JudgeTask,
-    options: JudgingOptions,
-    console: Console,
-) -> JudgingPlan:
-    """Plan by the settings at what price, under which cap and how a judge is asked.
-
-    Raises:
-        ConfigurationError: --no-wait is given for a judge that is not asked in batches.
-    """
-    if not options.waits and not task.judge.is_batched and not settings.batched:
-        raise ConfigurationError(
-            ["--no-wait needs a provider with batches; this judge answers at once: leave it out"]
-        )
-    book = pricing.price_book(settings, folder)
-    scored = [question.asked for question in task.score_questions]
-    batches = batch_options(recorder, settings.judge, book, options, console, scored)
-    spending = options.spending
-    cap_usd, spent_elsewhere_usd = budget.strictest_cap(
-        recorder.state, of_judges=settings.judge.max_usd, of_all=spending.max_usd
-    )
-    task = replace(
-        task,
-        pricing=batches.pricing_of(task.judge),
-        max_usd=cap_usd,
-        spent_elsewhere_usd=spent_elsewhere_usd,
-        limit=spending.limit,
-    )
-    return JudgingPlan(task, settings, batches, options)
-
-
-def batch_options(
-    recorder: Recorder,
-    section: JudgeSection,
-    book: pricing.PriceBook,
-    options: JudgingOptions,
-    console: Console,
-    scored: Sequence[JudgeQuery] = (),
-) -> BatchOptions:
-    """Return how batches are sent and received, by the settings and the options."""
-    return BatchOptions(
-        console.tell,
-        console.on_progress,
-        cache(lambda judge: book.pricing(judge, recorder.state, scored=scored)),
-        waits=options.waits,
-        prewarms=options.mode == "headline" and section.cache != "off",
-    )
-
-
-def require_cap_can_be_kept(plan: JudgingPlan) -> None:
-    """Fail early if there is a cap and the judge has no price.
-
-    Raises:
-        PriceUnknown: It has none.
-    """
-    if plan.task.max_usd is not None and plan.task.pricing.worst_usd([]) is None:
-        raise budget.PriceUnknown(plan.judge.model)
 
 
 def agreed_to_all(
