@@ -34,7 +34,7 @@ from commands.reading.rows import (
 from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import escaped
 from projections.evaluations.curve import training_points
 from projections.evaluations.metrics import metrics_of
 from projections.evaluations.samples import ASKED_EVENTS, Items, asked_evaluations_of
@@ -89,7 +89,7 @@ class Rows(Sequence[Row]):
         """Show a table in a notebook, of the first rows; every text in it is escaped."""
 
         def cells(row: Iterable[object]) -> str:
-            inside = (escape(shown("" if cell is None else str(cell))) for cell in row)
+            inside = (escape(escaped("" if cell is None else str(cell))) for cell in row)
             return "".join(f"<td>{cell}</td>" for cell in inside)
 
         about = {column.key: column.about for column in columns_of(self.kind)}

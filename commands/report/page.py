@@ -46,7 +46,7 @@ from commands.report.tables import page_columns
 from commands.report.text import decimal, points
 from ledger.identity import PromptId
 from ledger.store import Ledger
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import escaped
 from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
 from projections.results.columns import Shown
@@ -270,13 +270,15 @@ def templates(*packages: str) -> Environment:
 def _breakable(name: str) -> Markup:
     """Return a name that may be broken where its words end, and nowhere else."""
     return Markup("<bdi>{}</bdi>").format(
-        Markup("").join(each + Markup("<wbr>") for each in map(escape, _WORD.findall(shown(name))))
+        Markup("").join(
+            each + Markup("<wbr>") for each in map(escape, _WORD.findall(escaped(name)))
+        )
     )
 
 
 def _visible(value: object) -> object:
     """Make the invisible characters of a text visible; drawings are ours."""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return escaped(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache
