@@ -36,7 +36,7 @@ def evaluate(
         typer.Argument(
             metavar="WEIGHTS",
             help="A folder of weights, a folder of an adapter that names its base weights, or"
-            " `org/name` on the Hugging Face Hub.",
+            " `org/name` on the Hugging Face Hub, or its revision v1 as `org/name@v1`.",
         ),
     ],
     uses: Annotated[
@@ -50,9 +50,6 @@ def evaluate(
     adapter: Annotated[
         list[Path] | None,
         typer.Option(metavar="DIR", help="A LoRA adapter to merge into the weights. Repeatable."),
-    ] = None,
-    revision: Annotated[
-        str | None, typer.Option(help="Branch, tag or commit of `org/name`. Default: main.")
     ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most this many items of each evaluation.")
@@ -89,7 +86,6 @@ def evaluate(
         f"{_label(weights, adapter or ())}{_asked(chat, system)}",
         generation,
         adapter or (),
-        revision=revision,
         fetch=fetch_snapshot,
     )
     with inferences_on(engine, _Alone(generation), say) as inference_of:

@@ -58,7 +58,6 @@ from commands.spending.forecast import PlannedCost, counted_sample, plan_cost, w
 from commands.spending.price_table import PricedModel, PriceTable, price_table
 from commands.spending.pricing import PriceBook, Pricing, TokenPricing, price_book
 from ledger.events.money import Usage
-from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json, PromptId
 from ledger.store import Ledger
@@ -176,7 +175,7 @@ def judge(
     state = with_recorded_answers(
         _rehearsed(place), prompts, ConfiguredBackends(settings, folder).recorded()
     )
-    asked = chosen_judge(state, settings, JudgingOptions(selection.mode, judge))
+    asked = chosen_judge(state, settings, folder, JudgingOptions(selection.mode, judge))
     if show_prompt is not None:
         build = make_request_builder(settings, asked)
         previews = preview_requests(state, show_prompt, asked, build)
@@ -191,7 +190,8 @@ def judge(
     if repeat is not None:
         table, is_open = _planned_repeats(planned, repeat)
     else:
-        table, is_open = _planned_queries(planned, selection.mode)
+        of_mode = chosen_judge(state, settings, folder, JudgingOptions(selection.mode))
+        table, is_open = _planned_queries(planned, of_mode)
     selection.writer.write(table)
     if repeat is None:
         tell_without_gold(state, prompts, say)
@@ -239,7 +239,7 @@ def _designs(planned: _PlannedJudging, goal: DesignGoal) -> Table:
     return designs_table(forecast_designs(state, prompts, judge, pricing, rules, goal), goal)
 
 
-def _planned_queries(planned: _PlannedJudging, mode: Mode) -> tuple[Table, bool]:
+def _planned_queries(planned: _PlannedJudging, of_mode: JudgeSettings) -> tuple[Table, bool]:
     """Return what is missing, what it costs, and what is left out; and whether anything is."""
     state, prompts, judge, _ = planned.about
     queries, awaited = open_queries(*planned.about), awaited_queries(*planned.about)
@@ -259,14 +259,13 @@ def _planned_queries(planned: _PlannedJudging, mode: Mode) -> tuple[Table, bool]
         edited_texts(state, missing_responses(state, prompts)),
         edited_answers(state, queries, judge),
         (*not_asked(state, judge), *(by_looks if is_whole else ())),
-        _advice(planned, mode),
+        _advice(planned, of_mode),
     )
     return table, any(row.n_queries or row.n_waiting for row in rows)
 
 
-def _advice(planned: _PlannedJudging, mode: Mode) -> Sequence[CascadeAdvice]:
+def _advice(planned: _PlannedJudging, cheap: JudgeSettings) -> Sequence[CascadeAdvice]:
     """Advise on asking the judge on a share only, beside the mode's judge."""
-    cheap = chosen_judge(planned.state, planned.settings, JudgingOptions(mode))
     if cheap == planned.judge:
         return []
     both, pricing_of = (cheap, planned.judge), partial(planned.book.pricing, state=planned.state)

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import UNSET, UnsetType
 from pydantic import JsonValue
 
-from commands.entrants.folder_or_hub import FetchSnapshot, FoundWeights, find_weights
+from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.shards import shards_of, uncertainty_of
 from commands.entrants.weights import (
     folder_digest,
@@ -50,10 +50,10 @@ def read_entrant(
     max_new_tokens = section.max_new_tokens or generation.max_new_tokens
     if section.loader == "endpoint":
         return _endpoint_entrant(section, max_new_tokens)
-    place = find_weights(section.weights, folder, fetch, revision=section.revision)
+    place = find_weights(section.weights, folder, fetch)
     base, weights_digest = place.folder, folder_digest(place.folder)
     names = section.adapters if section.loader == "hf" else ()
-    places = [_adapter_place(name, folder, fetch) for name in names]
+    places = [find_weights(name, folder, fetch) for name in names]
     last = [place, *places][-1]
     return Entrant(
         entrant_id=EntrantId(section.id),
@@ -108,14 +108,6 @@ def _as_json(table: Mapping[str, JsonValue]) -> str | None:
     return canonical_json(table).decode() if table else None
 
 
-def _adapter_place(named: Path, folder: Path, fetch: FetchSnapshot | None) -> FoundWeights:
-    """Find an adapter; `org/name@revision` is a branch, tag or commit on the Hub."""
-    name, _, revision = named.as_posix().partition("@")
-    if (folder / named).exists() or not revision:
-        return find_weights(named, folder, fetch)
-    return find_weights(Path(name), folder, fetch, revision=revision)
-
-
 def _adapter(path: Path, base: Path) -> Adapter:
     digest = folder_digest(path)
     require_same_family(base, path)
@@ -165,7 +157,6 @@ def read_checkpoint(
     generation: GenerationSection,
     adapters: Sequence[Path] = (),
     *,
-    revision: str | None = None,
     fetch: FetchSnapshot | None = None,
 ) -> Entrant:
     """Return the entrant of a checkpoint, in the float type of its weights.
@@ -175,21 +166,20 @@ def read_checkpoint(
         name: Of the entrant.
         generation: How it generates; its `dtype` counts if it is set.
         adapters: More adapters, merged in order.
-        revision: Of a checkpoint on the Hub; None: its main branch.
         fetch: Asks the Hub; None: only folders on this machine are found.
 
     Raises:
         WeightsError: A file is missing or unreadable, does not fit, or is of another float type.
     """
     named = checkpoint
-    own = find_weights(checkpoint, Path(), fetch, revision=revision).folder
+    own = find_weights(checkpoint, Path(), fetch).folder
     config = own / "adapter_config.json"
     if config.exists():
-        named, revision = base_weights(config, fetch), None
+        named = base_weights(config, fetch)
         adapters = (own, *adapters)
-    section = HfSection(id=name, weights=named, revision=revision, adapters=tuple(adapters))
+    section = HfSection(id=name, weights=named, adapters=tuple(adapters))
     if "dtype" not in generation.model_fields_set:
-        folder = find_weights(named, Path(), fetch, revision=revision).folder
+        folder = find_weights(named, Path(), fetch).folder
         generation = generation.model_copy(update={"dtype": _float_type(folder)})
     return read_entrant(section, generation, Path(), fetch)
 

@@ -86,13 +86,15 @@ def asking_rules(section: JudgeSection) -> AskingRules:
     return AskingRules(section.retries, skip_identical=section.skip_identical)
 
 
-def chosen_judge(state: Tournament, settings: Settings, options: JudgingOptions) -> JudgeSettings:
+def chosen_judge(
+    state: Tournament, settings: Settings, folder: Path, options: JudgingOptions
+) -> JudgeSettings:
     """Return the judge that the options name, or else the mode's judge.
 
     Raises:
         ConfigurationError: No judge of the panel has that id.
     """
-    named = options.judge or id_of_mode(settings, options.mode)
+    named = options.judge or id_of_mode(settings, options.mode, folder)
     try:
         return state.judge(JudgeId(named))
     except KeyError as error:
@@ -115,7 +117,7 @@ def plan_judging(
         ConfigurationError: --judge is not on the panel, --no-wait is given for a judge that is not
             asked in batches, or nothing can be judged.
     """
-    judge = chosen_judge(recorder.state, settings, options)
+    judge = chosen_judge(recorder.state, settings, folder, options)
     if not pairings(recorder.state, prompts):
         raise ConfigurationError([*nothing_judged(without_gold(recorder.state, prompts))])
     rules = asking_rules(settings.judge)

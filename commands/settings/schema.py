@@ -134,9 +134,10 @@ class JudgeSection(Section):
     is an OpenAI-compatible server, and `openai-batch` the same in batches; `anthropic` and
     `anthropic-batch` are Anthropic's API."""
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
-    """The provider's name for the model; with `hf` a folder of weights, or else `org/name` on the
-    Hugging Face Hub. `reference` has none. `[[jury]]` must name it. A maker's name before it says
-    provider, address and key: `openai/gpt-5.6-luna`, `anthropic/claude-opus-5-5`."""
+    """The provider's name for the model; with `hf` a folder of weights, or else `org/name` or
+    `org/name@v1` on the Hugging Face Hub. `reference` has none. `[[jury]]` must name it. A maker's
+    name before it says provider, address and key: `openai/gpt-5.6-luna`,
+    `anthropic/claude-opus-5-5`."""
     effort: Effort = "low"
     """Anthropic: how hard the model thinks. `none` sends no effort, as Haiku 4.5 and Sonnet 4.5
     need it."""
@@ -161,8 +162,6 @@ class JudgeSection(Section):
     left out if the server takes none."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """`hf`: precision of the judge's weights."""
-    revision: str | None = Field(default=None, min_length=1)
-    """`hf`: branch, tag or commit of a name on the Hub. Default: its main branch."""
     pilot_model: str | None = Field(default=None, min_length=1)
     """`[judge]` only: another model for `--mode pilot`, likewise. Default: `model`."""
     instructions: UserPath | None = None
@@ -370,6 +369,8 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("bradley_terry", "unit"): _RATED_OTHERWISE,
     ("bradley_terry", "resamples"): _RATED_OTHERWISE,
     ("bradley_terry", "seed"): "leave it out: ranks are simulated with the default seed",
+    ("entrants", "revision"): 'write it behind the name, as weights = "org/name@v1"',
+    ("judge", "revision"): 'write it behind the name, as model = "org/name@v1"',
     ("evaluations", "chunk_size"): "leave it out: 200 samples are asked at a time",
 }
 """Keys that earlier versions had, by section, and what to do instead."""

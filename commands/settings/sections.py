@@ -199,9 +199,8 @@ class WeightsSection(GeneratingSection):
     """Describe an entrant whose weights lie on this machine, or are fetched to it."""
 
     weights: UserPath
-    """Folder of weights and tokenizer, or else `org/name` on the Hugging Face Hub."""
-    revision: str | None = Field(default=None, min_length=1)
-    """Branch, tag or commit of `org/name`. Left out: its main branch."""
+    """Folder of weights and tokenizer, or else `org/name` on the Hugging Face Hub: its main branch,
+    or with `org/name@v1` the branch, tag or commit `v1`."""
 
 
 class HfSection(Prompting, WeightsSection):
@@ -210,8 +209,7 @@ class HfSection(Prompting, WeightsSection):
     loader: Literal["hf"] = "hf"
     """Weights on this machine, loaded by transformers."""
     adapters: tuple[UserPath, ...] = ()
-    """LoRA folders of peft, or names on the Hub, merged in this order. `org/name@v1` is the branch,
-    tag or commit `v1` of a name."""
+    """LoRA folders of peft, or names on the Hub, merged in this order."""
 
 
 class HydraSection(WeightsSection):

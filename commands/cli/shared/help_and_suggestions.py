@@ -38,6 +38,7 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         f"--{key.replace('_', '-')}": _RECORDED.format(section="elo", key=key)
         for key in ("permutations", "initial_rating", "seed", "bootstraps")
     },
+    "tourney evaluate": {"--revision": "write it behind the name, as org/name@v1"},
     "tourney project bt": _BT,
     "tourney export elo-ratings": _BT,
 }

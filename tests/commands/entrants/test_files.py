@@ -255,7 +255,7 @@ def test_weights_and_adapters_by_name_are_those_of_equal_folders(folder: Path) -
         return HubSnapshot(folder / name.partition("/")[2], revision or "main's")
 
     section = {"adapters": ["uncertainty"], "temperature": 0.5}
-    named = {"weights": "org/weights", "adapters": ["org/uncertainty@v1"], "revision": "c0ffee"}
+    named = {"weights": "org/weights@c0ffee", "adapters": ["org/uncertainty@v1"]}
     whole = SECTION.validate_python({"id": "poe", **section, **named})
     found = read_entrant(whole, GenerationSection(dtype="float32"), folder, fetch)
 
@@ -318,11 +318,11 @@ LORA = {
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "revision", "commit"),
-    [("org/base", "v1", "v1"), ("org/adapter", "v2", "main"), ("org/here", None, None)],
+    ("checkpoint", "commit"),
+    [("org/base@v1", "v1"), ("org/adapter@v2", "main"), ("org/here", None)],
 )
 def test_weights_and_bases_may_be_names_on_the_hub(
-    here: Path, checkpoint: str, revision: str | None, commit: str | None
+    here: Path, checkpoint: str, commit: str | None
 ) -> None:
     """As of a tournament's entrants; most adapters name their base so."""
     weights(here / "hub" / "base")
@@ -335,14 +335,12 @@ def test_weights_and_bases_may_be_names_on_the_hub(
     def fetch(name: str, revision: str | None) -> HubSnapshot:
         return HubSnapshot(here / "hub" / Path(name).name, revision or "main")
 
-    found = read_checkpoint(
-        Path(checkpoint), "a", GenerationSection(), revision=revision, fetch=fetch
-    )
+    found = read_checkpoint(Path(checkpoint), "a", GenerationSection(), fetch=fetch)
 
     base = "hub/base" if commit else "out/base"
     assert (found.weights, found.revision) == (str(here / base), commit)
     assert [Path(each.path).name for each in found.adapters] == (
-        [] if checkpoint == "org/base" else [Path(checkpoint).name]
+        [] if commit == "v1" else [checkpoint.removeprefix("org/").removesuffix("@v2")]
     )
 
 

@@ -204,6 +204,11 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
             "'bradley_terry.interval' was withdrawn; leave it out: intervals are cluster-robust",
         ),
         ("[judge]\ngreedy = false  #!", "'judge.greedy' was withdrawn; leave it out: a server"),
+        ("[judge]\nrevision = 'v1'  #!", "'judge.revision' was withdrawn; write it behind the"),
+        (
+            "[[entrants]]\nid = 'c'\nweights = 'o/n'\nrevision = 'v1'  #!",
+            "[[entrants]] 'c': 'revision' was withdrawn; write it behind the name, as weights = ",
+        ),
         ("[judge]\npoll_s = 1  #!", "'judge.poll_s' was withdrawn; leave it out: batches are"),
         (
             "[[evaluations]]\nid = 'x'\nuses = 'x'\nchunk_size = 7  #!",
