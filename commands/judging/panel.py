@@ -137,7 +137,7 @@ def _judge(
 def _server_parameters(section: JudgeSection) -> Parameters:
     """Return what the settings change in the usual request to a server."""
     changes = {
-        "reasoning_effort": section.reasoning_effort or "",
+        "reasoning_effort": section.effort or "",
         "extra_body": canonical_json(section.extra_body).decode() if section.extra_body else "",
     }
     return tuple((name, change) for name, change in changes.items() if change)
@@ -152,11 +152,12 @@ def _parameters(
         case "reference":
             return (("tie_band", section.tie_band),)
         case "anthropic" | "anthropic-batch":
-            if section.effort != "none" and _TAKES_NO_EFFORT.match(model):
+            effort = section.effort or "low"
+            if effort != "none" and _TAKES_NO_EFFORT.match(model):
                 raise ConfigurationError(
                     [f'judge {name!r}: {model} takes no effort; set effort = "none"']
                 )
-            return (("effort", section.effort), *asked)
+            return (("effort", effort), *asked)
         case "endpoint" | "openai-batch":
             if section.base_url is None and section.provider == "endpoint":
                 why = "needs a base_url, or a model with its maker, as openai/gpt-5.6-luna"

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias
+from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from pydantic import (
     Field,
     JsonValue,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     field_validator,
@@ -112,6 +113,7 @@ class RubricSection(Section):
 
 
 Effort: TypeAlias = Literal["none", "low", "medium", "high", "xhigh", "max"]
+"""How hard a model of Anthropic thinks."""
 CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
 """How long a provider keeps the prefix that queries of a dimension share."""
 DEFAULT_MODEL: Final = "claude-opus-5-5"
@@ -138,9 +140,10 @@ class JudgeSection(Section):
     `org/name@v1` on the Hugging Face Hub. `reference` has none. `[[jury]]` must name it. A maker's
     name before it says provider, address and key: `openai/gpt-5.6-luna`,
     `anthropic/claude-opus-5-5`."""
-    effort: Effort = "low"
-    """Anthropic: how hard the model thinks. `none` sends no effort, as Haiku 4.5 and Sonnet 4.5
-    need it."""
+    effort: str | None = Field(default=None, pattern=r"^\w+$")
+    """How hard the model thinks. Anthropic: `low` if left out, `medium`, `high`, `xhigh`, `max`, or
+    `none`, which sends no effort, as Haiku 4.5 and Sonnet 4.5 need it. Servers: as the server calls
+    it; left out, its default."""
     max_tokens: int = Field(default=4096, gt=0)
     """Longest reply, in tokens, thinking included."""
     protocol: Literal["line", "schema"] = "line"
@@ -155,8 +158,6 @@ class JudgeSection(Section):
     """Servers: the environment variable with the key, which only this server gets."""
     timeout_s: float = Field(default=600.0, gt=0)
     """Servers: longest wait for a part of an answer, in seconds."""
-    reasoning_effort: str | None = Field(default=None, pattern=r"^\w+$")
-    """Servers: how hard the model thinks, as the server calls it. Left out: its default."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     """Servers: further keys of each request, sent as they are. Without `temperature` it is 0, or
     left out if the server takes none."""
@@ -191,9 +192,21 @@ class JudgeSection(Section):
     def _at_its_maker(cls, table: Any) -> Any:  # noqa: ANN401  # what a file says
         return as_judge(table)
 
+    @field_validator("effort")
+    @classmethod
+    def _is_known(cls, effort: str | None, info: ValidationInfo) -> str | None:
+        is_anthropic = info.data.get("provider") in {"anthropic", "anthropic-batch"}
+        known = get_args(Effort)
+        if is_anthropic and effort is not None and effort not in known:
+            why = "Anthropic knows {known}"
+            raise PydanticCustomError("effort", why, {"known": ", ".join(known)})
+        return effort
+
     @field_validator("extra_body")
     @classmethod
     def _adds_only(cls, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        if "reasoning_effort" in body:
+            raise PydanticCustomError("taken", "set effort instead")
         return adds_only(body, OF_A_JUDGE, "max_tokens")
 
 
@@ -371,6 +384,7 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("bradley_terry", "seed"): "leave it out: ranks are simulated with the default seed",
     ("entrants", "revision"): 'write it behind the name, as weights = "org/name@v1"',
     ("judge", "revision"): 'write it behind the name, as model = "org/name@v1"',
+    ("judge", "reasoning_effort"): "call it effort",
     ("evaluations", "chunk_size"): "leave it out: 200 samples are asked at a time",
 }
 """Keys that earlier versions had, by section, and what to do instead."""

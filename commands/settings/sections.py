@@ -98,7 +98,7 @@ class EvaluationSection(EvaluationOptions):
 
 _LENGTHS: Final = frozenset({"max_tokens", "max_completion_tokens"})
 _OF_THE_REQUEST: Final = frozenset({"model", "messages", "n", "stream"})
-OF_A_JUDGE: Final = _OF_THE_REQUEST | {"reasoning_effort", "response_format"}
+OF_A_JUDGE: Final = _OF_THE_REQUEST | {"response_format"}
 _OF_AN_ENTRANT: Final = _OF_THE_REQUEST | {
     *("prompt", "temperature", "seed", "stop", "top_p", "top_k", "min_p", "repetition_penalty"),
     "chat_template_kwargs",

@@ -121,7 +121,7 @@ def test_what_determines_a_servers_replies_makes_another_judge() -> None:
     """It is recorded with the judge, and a body's order of keys is no difference."""
     changes: list[dict[str, object]] = [
         {"extra_body": {"temperature": 1.0}},
-        {"reasoning_effort": "low"},
+        {"effort": "low"},
         {"extra_body": {"b": {"y": 1, "x": 2}, "a": True}},
         {"extra_body": {"a": True, "b": {"x": 2, "y": 1}}},
     ]

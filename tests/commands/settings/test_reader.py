@@ -84,7 +84,7 @@ def test_sections_that_share_keys_share_no_values(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, text)
 
     jury = [(each.id, each.model, each.effort) for each in settings.jury]
-    assert jury == [("one", "org/judge", "max"), ("two", "org/judge", "low")]
+    assert jury == [("one", "org/judge", "max"), ("two", "org/judge", None)]
     assert settings.bradley_terry.parameters == BradleyTerryParameters(
         ties="davidson", anchor=EntrantId("base"), anchor_rating=1200.0
     )
@@ -204,6 +204,11 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
             "'bradley_terry.interval' was withdrawn; leave it out: intervals are cluster-robust",
         ),
         ("[judge]\ngreedy = false  #!", "'judge.greedy' was withdrawn; leave it out: a server"),
+        (
+            "[judge]\nprovider = 'anthropic'\neffort = 'hgh'  #!",
+            "'judge.effort' is 'hgh': Anthropic knows none, low, medium, high, xhigh, max",
+        ),
+        ("[judge]\nreasoning_effort = 'low'  #!", "'judge.reasoning_effort' was withdrawn; call"),
         ("[judge]\nrevision = 'v1'  #!", "'judge.revision' was withdrawn; write it behind the"),
         (
             "[[entrants]]\nid = 'c'\nweights = 'o/n'\nrevision = 'v1'  #!",
@@ -234,6 +239,10 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
         ("[judge]\nprovider = 'openai'  #!", "'judge.provider' is 'openai': must be 'reference"),
         ("[judge]\ncache = '2h'  #!", "'judge.cache' is '2h': must be '5m', '1h' or 'off'"),
         ("[judge]\nextra_body = { n = 4 }  #!", "'judge.extra_body' is {'n': 4}: tourney sets n"),
+        (
+            "[judge]\nextra_body = { reasoning_effort = 'low' }  #!",
+            "'judge.extra_body' is {'reasoning_effort': 'low'}: set effort instead",
+        ),
         ("[judge]\nid = 'x'  #!", "'judge.id' is for [[jury]]: [judge] has the name of its model"),
         ("[judge]\nshare = 0.3  #!", "'judge.share' is for [[jury]]: [judge] is asked on all pr"),
         ("[[jury]]  #!\nid = 'x'", "[[jury]] 'x': 'model' is missing"),
