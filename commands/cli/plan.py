@@ -45,7 +45,7 @@ from commands.judging.cascades import CascadeAdvice, advise_on_cascade
 from commands.judging.designs import DesignGoal, forecast_designs
 from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
-from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
+from commands.judging.session import JudgingOptions, chosen_judge
 from commands.judging.stops import forecast_stops
 from commands.judging.unreadable import tell_without_gold
 from commands.reading.resolve import require_known
@@ -68,7 +68,6 @@ from projections.results.columns import KEPT, Column, Shown
 from projections.results.money import FRACTIONS
 from projections.tournament.folding import tournament_of
 from projections.tournament.remaining import (
-    AskingRules,
     OpenQuery,
     awaited_queries,
     missing_responses,
@@ -211,9 +210,9 @@ class _PlannedJudging(NamedTuple):
     counts_tokens: bool
 
     @property
-    def about(self) -> tuple[Tournament, Collection[PromptId], JudgeSettings, AskingRules]:
+    def about(self) -> tuple[Tournament, Collection[PromptId], JudgeSettings, int]:
         """What open queries follow from."""
-        return self.state, self.prompts, self.judge, asking_rules(self.settings.judge)
+        return self.state, self.prompts, self.judge, self.settings.judge.retries
 
     def pricing(self, queries: Sequence[OpenQuery]) -> Pricing:
         """Return the judge's prices; its provider may have counted the tokens of some queries."""
@@ -230,13 +229,13 @@ class _PlannedJudging(NamedTuple):
 
 def _designs(planned: _PlannedJudging, goal: DesignGoal) -> Table:
     """Compare designs."""
-    state, prompts, judge, rules = planned.about
+    state, prompts, judge, retries = planned.about
     separate = goal.separate or ()
     require_known("--separate", separate, [entrant.entrant_id for entrant in state.roster])
     if len({*separate}) < len(separate):
         raise ConfigurationError(["--separate names one entrant twice; name two"])
     pricing = planned.pricing(open_queries(*planned.about))
-    return designs_table(forecast_designs(state, prompts, judge, pricing, rules, goal), goal)
+    return designs_table(forecast_designs(state, prompts, judge, pricing, retries, goal), goal)
 
 
 def _planned_queries(planned: _PlannedJudging, of_mode: JudgeSettings) -> tuple[Table, bool]:
@@ -274,9 +273,9 @@ def _advice(planned: _PlannedJudging, cheap: JudgeSettings) -> Sequence[CascadeA
 
 def _planned_repeats(planned: _PlannedJudging, n: int) -> tuple[Table, bool]:
     """Return which of so many repeats are open, and what they cost; and whether any is."""
-    state, prompts, judge, rules = planned.about
+    state, prompts, judge, retries = planned.about
     repeats = [*islice(repeats_of(state, prompts, judge), n)]
-    queries = open_repeats(state, repeats, rules)
+    queries = open_repeats(state, repeats, retries)
     cost = planned.cost(queries, planned.book.pricing(judge, state))
     drawn = counted(len(repeats), "query", "queries")
     note = f"they ask {drawn} with a verdict again, drawn by the seed"

@@ -173,8 +173,6 @@ class JudgeSection(Section):
     pairs of a prompt together. Default: on all."""
     retries: int = Field(default=1, ge=0)
     """All judges: how often a query is repeated after an unreadable reply."""
-    skip_identical: bool = True
-    """All judges: record two identical responses as a tie without asking."""
     max_usd: float | None = Field(default=None, gt=0)
     """All judges: dollar cap on judging. No option raises it; `--max-usd` can only lower it."""
     prices: UserPath | None = None
@@ -252,7 +250,6 @@ class JudgingSection(Section):
 OF_ALL_JUDGES: Final = (
     "pilot_model",
     "retries",
-    "skip_identical",
     "max_usd",
     "prices",
     "cache",
@@ -385,6 +382,7 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("entrants", "revision"): 'write it behind the name, as weights = "org/name@v1"',
     ("judge", "revision"): 'write it behind the name, as model = "org/name@v1"',
     ("judge", "reasoning_effort"): "call it effort",
+    ("judge", "skip_identical"): "leave it out: identical responses tie without being asked about",
     ("evaluations", "chunk_size"): "leave it out: 200 samples are asked at a time",
 }
 """Keys that earlier versions had, by section, and what to do instead."""

@@ -27,7 +27,7 @@ def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> No
     assert settings.prompts == PromptsSection(bank="bank.jsonl")
     assert settings.pilot == PilotSection(size=50, seed=20260427, strata=None)
     assert (judge.provider, judge.retries, judge.tie_band) == ("reference", 1, 1.0)
-    assert (judge.cache, judge.skip_identical, judge.concurrency) == ("5m", True, 8)
+    assert (judge.cache, judge.concurrency) == ("5m", 8)
     assert (judge.max_usd, judge.prices, judge.base_url) == (None, None, None)
     assert settings.elo.parameters == EloParameters(k_sweep=(1, 4, 8, 16, 32), bootstraps=400)
     assert settings.bradley_terry.parameters == BradleyTerryParameters()
@@ -209,6 +209,7 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
             "'judge.effort' is 'hgh': Anthropic knows none, low, medium, high, xhigh, max",
         ),
         ("[judge]\nreasoning_effort = 'low'  #!", "'judge.reasoning_effort' was withdrawn; call"),
+        ("[judge]\nskip_identical = false  #!", "'judge.skip_identical' was withdrawn; leave it"),
         ("[judge]\nrevision = 'v1'  #!", "'judge.revision' was withdrawn; write it behind the"),
         (
             "[[entrants]]\nid = 'c'\nweights = 'o/n'\nrevision = 'v1'  #!",
