@@ -19,6 +19,7 @@ from ledger.events.registration import TOGETHER, JudgeSettings
 from ledger.identity import JudgeId, canonical_json
 
 REFERENCE_MODEL: Final = "chrF2"  # the offline judge compares responses by it
+TIE_BAND: Final = 1.0  # points of chrF; our choice: a full stop changes a short answer by more
 _TAKES_NO_EFFORT: Final = re.compile(r"claude-(?:haiku|sonnet)-4-5\b")
 Parameters = tuple[tuple[str, str | float], ...]
 
@@ -150,7 +151,7 @@ def _parameters(
     asked = (("max_tokens", float(section.max_tokens)), ("protocol", section.protocol))
     match section.provider:
         case "reference":
-            return (("tie_band", section.tie_band),)
+            return (("tie_band", TIE_BAND),)
         case "anthropic" | "anthropic-batch":
             effort = section.effort or "low"
             if effort != "none" and _TAKES_NO_EFFORT.match(model):

@@ -33,7 +33,7 @@ from commands.settings.sections import (
 from commands.settings.toml import LEDGER
 from ledger.events import ratings
 from ledger.events.registration import Provider
-from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
+from ledger.events.values import MAX_POINTS, MAX_REPEATS, MIN_SPREAD
 from ledger.identity import EntrantId
 from projections.intervals import too_few_resamples
 from projections.ratings.elo.uncertainty import BOOTSTRAPS, LEVEL
@@ -48,8 +48,6 @@ class TournamentSection(Section):
     """Name of the tournament. One ledger may hold several."""
     ledger: UserPath = Path(LEDGER)
     """The ledger's file. `--ledger` and `TOURNEY_LEDGER` override it."""
-    description: str = ""
-    """A note for people; recorded, never used."""
 
 
 class PromptsSection(Section):
@@ -132,9 +130,9 @@ class JudgeSection(Section):
     """`[[jury]]` only, and required there: name of the judge, for `--judge`. That of `[judge]` is
     its model's."""
     provider: Provider = "reference"
-    """`reference` compares with gold answers offline; `hf` is a model on this machine; `endpoint`
-    is an OpenAI-compatible server, and `openai-batch` the same in batches; `anthropic` and
-    `anthropic-batch` are Anthropic's API."""
+    """`reference` compares chrF to gold answers offline (at most 1 point apart: a tie); `hf` is a
+    model on this machine; `endpoint` is an OpenAI-compatible server, and `openai-batch` the same in
+    batches; `anthropic` and `anthropic-batch` are Anthropic's API."""
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
     """The provider's name for the model; with `hf` a folder of weights, or else `org/name` or
     `org/name@v1` on the Hugging Face Hub. `reference` has none. `[[jury]]` must name it. A maker's
@@ -149,8 +147,6 @@ class JudgeSection(Section):
     protocol: Literal["line", "schema"] = "line"
     """How the verdict is given: `line` is a last line of text,
     `schema` is JSON that the server enforces."""
-    tie_band: float = Field(default=1.0, ge=0)
-    """`reference`: responses closer than this in chrF (0 to 100) tie."""
     base_url: str | None = Field(default=None, pattern=BASE_URL)
     """`endpoint`: the server's address, as `http://localhost:8000/v1`.
     `openai-batch`: likewise; left out, OpenAI's."""
@@ -297,7 +293,7 @@ class EloSection(Section):
 class BradleyTerrySection(Section):
     """Say how Bradley-Terry ratings are computed.
 
-    Intervals are cluster-robust (sandwich), with prompts as clusters.
+    Intervals are cluster-robust (sandwich), with prompts as clusters, at 95 %.
     """
 
     ties: ratings.TieModel = _BT.ties
@@ -309,8 +305,6 @@ class BradleyTerrySection(Section):
     """Entrant whose rating is fixed. Default: the mean rating is 1000."""
     anchor_rating: Rating = _BT.anchor_rating
     """The rating of the anchor."""
-    level: float = Field(default=_BT.level, ge=MIN_LEVEL, le=MAX_LEVEL)
-    """Confidence level of intervals."""
 
     @property
     def parameters(self) -> ratings.BradleyTerryParameters:
@@ -375,6 +369,10 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("judge", "batch_queries"): "leave it out: batches shrink if a provider takes fewer",
     ("judge", "poll_s"): "leave it out: batches are polled less and less, at last each minute",
     ("judge", "settle_s"): "leave it out: a batch that is not listed after 5 minutes is resent",
+    ("tournament", "description"): "write it as a comment: nothing read it",
+    ("bradley_terry", "level"): (
+        "leave it out: intervals are at 95 %; for others call `bradley_terry` of `import tourney`"
+    ),
     ("bradley_terry", "interval"): _RATED_OTHERWISE,
     ("bradley_terry", "unit"): _RATED_OTHERWISE,
     ("bradley_terry", "resamples"): _RATED_OTHERWISE,
@@ -382,6 +380,7 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("entrants", "revision"): 'write it behind the name, as weights = "org/name@v1"',
     ("judge", "revision"): 'write it behind the name, as model = "org/name@v1"',
     ("judge", "reasoning_effort"): "call it effort",
+    ("judge", "tie_band"): "leave it out: responses within 1 point of chrF tie",
     ("judge", "skip_identical"): "leave it out: identical responses tie without being asked about",
     ("evaluations", "chunk_size"): "leave it out: 200 samples are asked at a time",
 }

@@ -29,7 +29,7 @@ _BOOTSTRAP: Final = (
 )
 _BT: Final[Mapping[str, str]] = {
     "--prior-sd": _RECORDED.format(section="bradley_terry", key="prior_sd"),
-    "--level": _RECORDED.format(section="bradley_terry", key="level"),
+    "--level": "intervals are at 95 %; for others call `bradley_terry` of `import tourney`",
     "--adjust": "p is adjusted by max-t; --pairs --json has the covariance for another method",
     **dict.fromkeys(("--interval", "--unit", "--bootstraps", "--seed"), _BOOTSTRAP),
 }

@@ -26,7 +26,7 @@ def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> No
     assert settings.tournament.ledger == Path("tournament.db")
     assert settings.prompts == PromptsSection(bank="bank.jsonl")
     assert settings.pilot == PilotSection(size=50, seed=20260427, strata=None)
-    assert (judge.provider, judge.retries, judge.tie_band) == ("reference", 1, 1.0)
+    assert (judge.provider, judge.retries) == ("reference", 1)
     assert (judge.cache, judge.concurrency) == ("5m", 8)
     assert (judge.max_usd, judge.prices, judge.base_url) == (None, None, None)
     assert settings.elo.parameters == EloParameters(k_sweep=(1, 4, 8, 16, 32), bootstraps=400)
@@ -194,7 +194,7 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
         ("[elo]\nbootstraps = 39  #!", "'elo.bootstraps' is 39: a 95 % interval needs at least 4"),
         ("[bradley_terry]\nprior_sd = 1e-300  #!", "'bradley_terry.prior_sd' is 1e-300: must"),
         ("[bradley_terry]\nanchor_rating = 1e308  #!", "'bradley_terry.anchor_rating' is 1e+308:"),
-        ("[bradley_terry]\nlevel = 0.9999999999999999  #!", "'bradley_terry.level' is 0.99999"),
+        ("[bradley_terry]\nlevel = 0.9  #!", "'bradley_terry.level' was withdrawn; leave it out: "),
         (
             '[bradley_terry]\nanchor = "nobody"  #!',
             "'bradley_terry.anchor' is 'nobody': not an entrant; known: base, tuned",
@@ -209,6 +209,7 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
             "'judge.effort' is 'hgh': Anthropic knows none, low, medium, high, xhigh, max",
         ),
         ("[judge]\nreasoning_effort = 'low'  #!", "'judge.reasoning_effort' was withdrawn; call"),
+        ("[judge]\ntie_band = 2.0  #!", "'judge.tie_band' was withdrawn; leave it out: responses"),
         ("[judge]\nskip_identical = false  #!", "'judge.skip_identical' was withdrawn; leave it"),
         ("[judge]\nrevision = 'v1'  #!", "'judge.revision' was withdrawn; write it behind the"),
         (
@@ -303,6 +304,10 @@ def test_each_kind_of_fault_is_told_with_its_line(tmp_path: Path, added: str, fa
         (MINIMAL[ENTRANTS:], "tournament.toml:1: 'tournament' is missing"),
         (MINIMAL[:RUBRICS], "tournament.toml:1: 'rubrics' is missing"),
         (MINIMAL[:ENTRANTS] + MINIMAL[RUBRICS:], "tournament.toml:1: 'entrants' is missing"),
+        (
+            MINIMAL.replace('"main"\n', '"main"\ndescription = ""\n'),
+            "tournament.toml:3: 'tournament.description' was withdrawn; write it as a comment",
+        ),
         (MINIMAL.replace('"main"', '"a b"'), "tournament.toml:2: 'tournament.id' is 'a b'"),
     ],
 )
