@@ -19,7 +19,7 @@ from commands.cli.shared.reading import set_name
 from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selected, selecting
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables.table import Table, table_of
-from commands.entrants.hydra_import import DEFAULT_DEPTH, ImportedAdapter, ShardSets, import_hydra
+from commands.entrants.hydra_import import ImportedAdapter, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted, shortened
 from commands.importing.battles import (
     BattleFile,
@@ -183,24 +183,13 @@ def hydra_weights(
     uncertainty: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder of the uncertainty head.")
     ] = None,
-    heads: Annotated[int, typer.Option(min=1, help="The number of shards in each set.")] = 9,
-    heads_depth: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="The number of layers of a head. Default: as the security shards' manifest.json"
-            f" says, else {DEFAULT_DEPTH}.",
-        ),
-    ] = None,
 ) -> None:
     """Convert the shards of a Hydra to PEFT adapters.
 
     Example: tourney import hydra-weights models/olmo2 models/hydra --security weights/prod
     """
     sets = ShardSets(security, robustness, uncertainty)
-    imported = import_hydra(
-        weights, out, sets, make_shard_reader(), n_heads=heads, heads_depth=heads_depth
-    )
+    imported = import_hydra(weights, out, sets, make_shard_reader())
     ctx.selection.writer.write(imported_table(out, imported))
     say(f"{counted(len(imported), 'adapter')} in {out}")
 

@@ -377,6 +377,8 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("bradley_terry", "unit"): _RATED_OTHERWISE,
     ("bradley_terry", "resamples"): _RATED_OTHERWISE,
     ("bradley_terry", "seed"): "leave it out: ranks are simulated with the default seed",
+    ("entrants", "heads"): "leave it out: there is a head for each shard",
+    ("entrants", "heads_depth"): "leave it out: the shards tell which layers are the heads'",
     ("entrants", "revision"): 'write it behind the name, as weights = "org/name@v1"',
     ("judge", "revision"): 'write it behind the name, as model = "org/name@v1"',
     ("judge", "reasoning_effort"): "call it effort",

@@ -221,12 +221,9 @@ class HydraSection(WeightsSection):
 
     loader: Literal["hydra"]
     """Several LoRA heads over one trunk."""
-    heads: int = Field(default=9, ge=2)
-    """Number of heads."""
-    heads_depth: int = Field(default=3, ge=1)
-    """Layers of a head: the last ones of the weights."""
     security: UserPath
-    """Folder of security shards, one for each head."""
+    """Folder of security shards, one for each head. A head is the last layers of the weights, from
+    the first that shards change on."""
     robustness: UserPath | None = None
     """Folder of robustness shards, merged after security."""
     rob_checkpoint: int | None = None

@@ -38,6 +38,9 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         f"--{key.replace('_', '-')}": _RECORDED.format(section="elo", key=key)
         for key in ("permutations", "initial_rating", "seed", "bootstraps")
     },
+    "tourney import hydra-weights": dict.fromkeys(
+        ("--heads", "--heads-depth"), "leave it out: the shards tell it"
+    ),
     "tourney evaluate": {"--revision": "write it behind the name, as org/name@v1"},
     "tourney project bt": _BT,
     "tourney export elo-ratings": _BT,
