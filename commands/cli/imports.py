@@ -106,12 +106,11 @@ def battles(
             metavar="FILE...", help="A .csv, .json, .jsonl or .parquet file; - is standard input."
         ),
     ],
-    source: Annotated[
+    layout: Annotated[
         str | None,
         typer.Option(
-            "--from",
             autocompletion=lambda: [*FORMATS],
-            help=f"The format of the files: {', '.join(FORMATS)}. Default: the one that has their"
+            help=f"The layout of the files: {', '.join(FORMATS)}. Default: the one that has their"
             " columns.",
         ),
     ] = None,
@@ -124,7 +123,7 @@ def battles(
 
     Example: tourney import battles train.csv
     """
-    of = None if source is None else _format_named(source)
+    of = None if layout is None else _format_named(layout)
     with ExitStack() as copies:
         chosen = [
             _battle_file(file, of, name, copies.enter_context(readable_again(file)))
@@ -248,12 +247,12 @@ def _is_export(file: Path) -> bool:
 
 
 def _format_named(name: str) -> BattleFormat:
-    """Return the format that --from names."""
+    """Return the format that --layout names."""
     if name in FORMATS:
         return FORMATS[name]
     close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
     remedy = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(FORMATS)}"
-    raise ConfigurationError([f"--from {name!r} is not a format of battles; {remedy}"])
+    raise ConfigurationError([f"--layout {name!r} is not a layout of battles; {remedy}"])
 
 
 class ImportedFileRow(NamedTuple):

@@ -41,6 +41,8 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "tourney import hydra-weights": dict.fromkeys(
         ("--heads", "--heads-depth"), "leave it out: the shards tell it"
     ),
+    "tourney init": dict.fromkeys(("--from-csv", "--from-answers"), "use --from FILE"),
+    "tourney import battles": {"--from": "call it --layout"},
     "tourney evaluate": {"--revision": "write it behind the name, as org/name@v1"},
     "tourney project bt": _BT,
     "tourney export elo-ratings": _BT,
