@@ -24,10 +24,9 @@ from commands.ports import OnProgress
 from commands.runs.workspace import open_alone
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EvaluationOptions
-from ledger.identity import StreamId, digest_of
+from ledger.identity import StreamId
 
 _STREAM: Final = StreamId("evaluations")
-_LONGEST: Final = 40  # characters of a system prompt in a label
 
 
 def evaluate(
@@ -61,9 +60,6 @@ def evaluate(
             " text, the default except for rollouts."
         ),
     ] = None,
-    system: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="System prompt, with --chat.")
-    ] = None,
     ledger: Annotated[
         Path,
         typer.Option("--ledger", "-l", help="The ledger file. It may hold other weights, too."),
@@ -80,10 +76,10 @@ def evaluate(
     """
     writer = Writer(output_format, as_json)
     generation = GenerationSection()
-    how = EvaluationOptions(length=limit, chat=chat, system=system)
+    how = EvaluationOptions(length=limit, chat=chat)
     entrant = read_checkpoint(
         weights,
-        f"{_label(weights, adapter or ())}{_asked(chat, system)}",
+        f"{_label(weights, adapter or ())}{'' if chat is None else f' [{chat}]'}",
         generation,
         adapter or (),
         fetch=fetch_snapshot,
@@ -125,17 +121,3 @@ def _label(weights: Path, adapters: Sequence[Path]) -> str:
     return "+".join(
         str(folder.relative_to(here) if here in folder.parents else folder) for folder in folders
     )
-
-
-def _asked(chat: ChatForm | None, system: str | None) -> str:
-    """Return what tells the same weights apart that are asked in several ways.
-
-    A long system prompt is shortened; the plan has it whole.
-    """
-    if chat is None:
-        return ""
-    if system is None:
-        return f" [{chat}]"
-    line = " ".join(system.split())
-    is_whole = line == system and len(line) <= _LONGEST
-    return f" [{chat}: {line if is_whole else f'{line[:_LONGEST]}... {digest_of(system)[:8]}'}]"

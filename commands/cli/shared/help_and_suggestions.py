@@ -43,7 +43,11 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     ),
     "tourney init": dict.fromkeys(("--from-csv", "--from-answers"), "use --from FILE"),
     "tourney import battles": {"--from": "call it --layout"},
-    "tourney evaluate": {"--revision": "write it behind the name, as org/name@v1"},
+    "tourney apply judge": {"--provider": "set [judge] provider, or TOURNEY_JUDGE_PROVIDER"},
+    "tourney evaluate": {
+        "--revision": "write it behind the name, as org/name@v1",
+        "--system": "set `system` in [[evaluations]] of a tournament",
+    },
     "tourney project bt": _BT,
     "tourney export elo-ratings": _BT,
 }
