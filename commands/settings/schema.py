@@ -152,8 +152,6 @@ class JudgeSection(Section):
     `openai-batch`: likewise; left out, OpenAI's."""
     api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)
     """Servers: the environment variable with the key, which only this server gets."""
-    timeout_s: float = Field(default=600.0, gt=0)
-    """Servers: longest wait for a part of an answer, in seconds."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     """Servers: further keys of each request, sent as they are. Without `temperature` it is 0, or
     left out if the server takes none."""
@@ -382,6 +380,7 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("entrants", "revision"): 'write it behind the name, as weights = "org/name@v1"',
     ("judge", "revision"): 'write it behind the name, as model = "org/name@v1"',
     ("judge", "reasoning_effort"): "call it effort",
+    ("judge", "timeout_s"): "leave it out: an answer has 10 minutes, and 1 s for each 10 tokens",
     ("judge", "tie_band"): "leave it out: responses within 1 point of chrF tie",
     ("judge", "skip_identical"): "leave it out: identical responses tie without being asked about",
     ("evaluations", "chunk_size"): "leave it out: 200 samples are asked at a time",
