@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
+from msgspec.structs import asdict
 
 from commands.auditing.soundness import require_sound
 from commands.backends.wiring import make_shard_reader
-from commands.cli.project.outcomes import imported_ratings_table
+from commands.cli.project.status import best_first
 from commands.cli.shared import options
 from commands.cli.shared.output import say
 from commands.cli.shared.reading import set_name
@@ -41,9 +42,11 @@ from commands.importing.responses import (
     import_responses,
 )
 from ledger.errors import BrokenExport
+from ledger.events.imports import RatingsImported
 from ledger.exchange import read_export
 from ledger.store import Ledger
 from projections.results.columns import KEPT, Column, Shown
+from projections.results.outcomes import ImportedRatingRow
 
 _LONGEST_HEADER: Final = 1_000  # bytes
 _CLAIM: Final = (
@@ -329,6 +332,19 @@ def imported_table(out: Path, imported: Sequence[ImportedAdapter]) -> Table:
         "tourney/hydra-weights@1",
         f"Adapters in {out}",
         facts={"folder": str(out)},
+    )
+
+
+def imported_ratings_table(name: str, imported: RatingsImported) -> Table:
+    """Return a row for each rating of a set, on its own scale, best first."""
+    return table_of(
+        ImportedRatingRow,
+        (ImportedRatingRow(set=name, **asdict(rating)) for rating in best_first(imported)),
+        "tourney/imported-ratings@1",
+        "Imported ratings",
+        facts={
+            "sets": [{"set": name, "arena": imported.arena, "judge_model": imported.judge_model}]
+        },
     )
 
 

@@ -439,6 +439,23 @@ def test_nothing_is_generated_for_a_judge_that_cannot_be_asked(
     assert "ResponseGenerated" not in types_of(ledger)
 
 
+def test_a_judge_is_looked_for_though_all_responses_are_there(
+    recorder: Recorder, tmp_path: Path
+) -> None:
+    """As where a file has the answers: a misspelt model is told before it is asked."""
+    run(recorder, tmp_path)
+    reached: list[str] = []
+
+    def fail(server: Server) -> str | None:
+        reached.append(server.asked)
+        raise ProviderError("not there")
+
+    with pytest.raises(ProviderError, match="not there"):
+        run(recorder, tmp_path, chosen=settings(judge=AT_A_SERVER), reach=fail)
+
+    assert reached == ["[judge]"]
+
+
 def test_only_servers_that_will_be_asked_are_looked_for(recorder: Recorder, tmp_path: Path) -> None:
     """An entrant's server matters as long as a response of it is missing."""
     reached: list[str] = []

@@ -80,7 +80,7 @@ def offered(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> Offered:
         ("tourney import battles x.csv --layout ", [*FORMATS]),
         ("tourney replay --against ", ["runs/headline_1"]),
         ("tourney batch cancel ", ["msgbatch_01"]),
-        ("tourney log --type Ratings", [each for each in EVENTS.types if "Ratings" in each[:7]]),
+        ("tourney log Ratings", [each for each in EVENTS.types if "Ratings" in each[:7]]),
         ("tourney project win", ["winrates"]),
         ("tourney pl", ["plan"]),
     ],
