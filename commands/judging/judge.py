@@ -43,11 +43,11 @@ from projections.verdicts.scoring import ScoreQuestion
 
 @dataclass(frozen=True)
 class JudgeTask:
-    """The judge, what it is asked about, the rules, and the cap of one judging command."""
+    """The judge, what it is asked about, the retries, and the cap of one judging command."""
 
     judge: JudgeSettings
     prompts: Collection[PromptId]  # whose pairs are compared
-    rules: remaining.AskingRules
+    retries: int  # of a reply that says no verdict
     pricing: Pricing = FREE_OF_CHARGE
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
@@ -65,9 +65,11 @@ class JudgeTask:
 
     def open_in(self, state: Tournament) -> tuple[remaining.Unanswered, ...]:
         """Return its queries that are open; those that failed come last, as they may again."""
-        pairs = remaining.open_queries(state, self.prompts, self.judge, self.rules, only=self.only)
-        scores = remaining.open_scores(state, self.score_questions, self.rules)
-        repeats = remaining.open_repeats(state, self.repeats, self.rules)
+        pairs = remaining.open_queries(
+            state, self.prompts, self.judge, self.retries, only=self.only
+        )
+        scores = remaining.open_scores(state, self.score_questions, self.retries)
+        repeats = remaining.open_repeats(state, self.repeats, self.retries)
         return tuple(sorted((*pairs, *scores, *repeats), key=lambda query: query.n_failed))
 
     def queries_in(self, state: Tournament) -> Iterator[JudgeQuery]:
@@ -162,7 +164,7 @@ class _DirectJudging:
         self._phase, self._n_done, self._n_queries = "", 0, 0
 
     def ask(self, judge: Judge | LocalJudge, chosen: Sequence[remaining.Unanswered]) -> None:
-        """Send queries, and retry those without a verdict as often as the rules allow."""
+        """Send queries, and retry those without a verdict as often as is set."""
         if isinstance(judge, LocalJudge):
             self._ask_in_attempts(judge, chosen)
             return
@@ -175,7 +177,7 @@ class _DirectJudging:
     def _ask_in_attempts(
         self, asked: LocalJudge | Pool[JudgeQuery, Reply], chosen: Sequence[remaining.Unanswered]
     ) -> None:
-        for attempt in range(1, self._task.rules.retries + 2):
+        for attempt in range(1, self._task.retries + 2):
             self._waiting = deque(still_open(self._recorder.state, self._task, chosen))
             self._phase = f"{self._task.wanted}s" + (f", attempt {attempt}" if attempt > 1 else "")
             self._n_done, self._n_queries = 0, len(self._waiting)
@@ -310,7 +312,7 @@ def still_open(
     A query that was perhaps billed since the command began is left to another command: nobody
     pays twice without being told.
     """
-    refreshed = (remaining.refreshed_query(state, query, task.rules) for query in queries)
+    refreshed = (remaining.refreshed_query(state, query, task.retries) for query in queries)
     return tuple(
         query
         for query in refreshed
@@ -346,8 +348,7 @@ def affordable(
 
 def reconcile(recorder: Recorder, task: JudgeTask) -> int:
     """Reconcile every pair of a task that can be; return how many were."""
-    skips = task.rules.skip_identical
-    matches = remaining.unreconciled(recorder.state, task.prompts, task.judge, skip_identical=skips)
+    matches = remaining.unreconciled(recorder.state, task.prompts, task.judge)
     return recorder.record(*(ReconcilePair(task.judge.judge_id, match) for match in matches))
 
 

@@ -24,7 +24,6 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
 from projections.tournament.matches import pairings
 from projections.tournament.remaining import (
-    AskingRules,
     WhichPairs,
     repeats_of,
     without_gold,
@@ -60,18 +59,15 @@ class JudgingPlan:
         return self.task.judge
 
 
-def asking_rules(section: JudgeSection) -> AskingRules:
-    """Return the settings' rules on retries and identical responses."""
-    return AskingRules(section.retries, skip_identical=section.skip_identical)
-
-
-def chosen_judge(state: Tournament, settings: Settings, options: JudgingOptions) -> JudgeSettings:
+def chosen_judge(
+    state: Tournament, settings: Settings, folder: Path, options: JudgingOptions
+) -> JudgeSettings:
     """Return the judge that the options name, or else the mode's judge.
 
     Raises:
         ConfigurationError: No judge of the panel has that id.
     """
-    name = options.judge or id_of_mode(settings, options.mode)
+    name = options.judge or id_of_mode(settings, options.mode, folder)
     try:
         return state.judge(JudgeId(name))
     except KeyError as error:
@@ -94,15 +90,15 @@ def plan_judging(
         ConfigurationError: --judge is not on the panel, --no-wait is given for a judge that is not
             asked in batches, or nothing can be judged.
     """
-    judge = chosen_judge(recorder.state, settings, options)
+    judge = chosen_judge(recorder.state, settings, folder, options)
     if not pairings(recorder.state, prompts):
         raise ConfigurationError([*nothing_judged(without_gold(recorder.state, prompts))])
-    rules = asking_rules(settings.judge)
+    retries = settings.judge.retries
     if options.repeat is None:
-        task = JudgeTask(judge, prompts, rules, only=only)
+        task = JudgeTask(judge, prompts, retries, only=only)
     else:
         sample = islice(repeats_of(recorder.state, prompts, judge), options.repeat)
-        task = JudgeTask(judge, (), rules, repeats=[*sample])
+        task = JudgeTask(judge, (), retries, repeats=[*sample])
     return plan_task(recorder, settings, folder, task, options, console)
 
 

@@ -18,7 +18,6 @@ from commands.judging.panel import keys_needed
 from commands.judging.plan import (
     JudgingOptions,
     JudgingPlan,
-    asking_rules,
     plan_task,
     require_cap_can_be_kept,
 )
@@ -42,7 +41,6 @@ from ledger.identity import JudgeId
 from projections.evaluations.judged import Scorers, score_questions, unlinked
 from projections.evaluations.samples import Items
 from projections.evaluations.state import Evaluations
-from projections.tournament.remaining import AskingRules
 from projections.tournament.state import Tournament
 
 
@@ -58,8 +56,8 @@ class Scoring:
 
     def tasks(self, recorder: Recorder) -> tuple[JudgeTask, ...]:
         """Return what each judge is asked about the answers on record."""
-        rules = asking_rules(self.settings.judge)
-        return scoring_tasks(recorder.state, *recorder.evaluations(), self.plans, rules)
+        retries = self.settings.judge.retries
+        return scoring_tasks(recorder.state, *recorder.evaluations(), self.plans, retries)
 
     def priced(self, recorder: Recorder, task: JudgeTask) -> JudgingPlan:
         """Plan at what price, under which cap and how a judge is asked."""
@@ -79,7 +77,7 @@ def scoring_tasks(
     evaluations: Evaluations,
     items: Items,
     plans: Iterable[EvaluationPlanned],
-    rules: AskingRules,
+    retries: int,
 ) -> tuple[JudgeTask, ...]:
     """Return a task for each judge that some plans name, with all their answers on record."""
     plans = tuple(plans)
@@ -89,7 +87,7 @@ def scoring_tasks(
     tasks = []
     for judge in judges:
         to_judge = tuple(question for question in questions if question.judge == judge)
-        tasks.append(JudgeTask(judge, (), rules, score_questions=to_judge))
+        tasks.append(JudgeTask(judge, (), retries, score_questions=to_judge))
     return tuple(tasks)
 
 
@@ -112,9 +110,9 @@ def missing_scores(
     folder: Path,
 ) -> tuple[MissingScores, ...]:
     """Count what each judge is still to score, and forecast the cost."""
-    book, rules = price_book(settings, folder), asking_rules(settings.judge)
+    book, retries = price_book(settings, folder), settings.judge.retries
     missing = []
-    for task in scoring_tasks(state, evaluations, items, plans, rules):
+    for task in scoring_tasks(state, evaluations, items, plans, retries):
         queries = task.open_in(state)
         scored = [question.asked for question in task.score_questions]
         pricing = book.pricing(task.judge, state, scored=scored)

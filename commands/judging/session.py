@@ -21,7 +21,7 @@ from commands.judging.judge import (
     resumed,
 )
 from commands.judging.panel import keys_needed, section_of
-from commands.judging.plan import JudgingOptions, JudgingPlan, asking_rules, batch_options
+from commands.judging.plan import JudgingOptions, JudgingPlan, batch_options
 from commands.judging.waves import in_waves, may_stop
 from commands.ports import Backends, BatchAnswer, Batches, BatchJudge, BatchJudgeOf, Console
 from commands.settings.api_keys import require_keys
@@ -115,7 +115,7 @@ def _require_first_can_be_sent(
 def _all_queries(state: Tournament, task: JudgeTask, *, longest: bool) -> Sequence[JudgeQuery]:
     """Return what will be asked once all responses are there, as long or as short as may be."""
     later = awaited_queries(
-        state, task.prompts, task.judge, task.rules, longest=longest, only=task.only
+        state, task.prompts, task.judge, task.retries, longest=longest, only=task.only
     )
     return [query.asked for query in (*task.open_in(state), *later)]
 
@@ -137,7 +137,7 @@ def offer_of_queries(state: Tournament, task: JudgeTask, queries: Sequence[Judge
         n_queries=len(queries),
         models=(task.judge.model,),
         expected_usd=expected_usd,
-        worst_usd=None if once_usd is None else once_usd * (1 + task.rules.retries),
+        worst_usd=None if once_usd is None else once_usd * (1 + task.retries),
         spent_usd=state.spent_usd + task.spent_elsewhere_usd,
         cap_usd=task.max_usd,
         unpriced=(task.judge.model,) if expected_usd is None else (),
@@ -197,7 +197,7 @@ def _in_batches_with_consent(
     """Receive the judge's batches in flight, ask for consent, and judge in further batches."""
     port_of = batch_ports(plan.settings, backends, recorder.state)
     side = JudgeSide(recorder, port_of, plan.batch_options)
-    with attending_batches(recorder, task.rules, console.tell):
+    with attending_batches(recorder, console.tell):
         reception = BatchReceiver(
             recorder,
             lambda _: side,
@@ -264,7 +264,7 @@ def wait_for_batches(
     """
     options = BatchOptions(console.tell, console.on_progress)
     side_of = batch_sides(recorder, settings, folder, backends, console)
-    with attending_batches(recorder, asking_rules(settings.judge), console.tell):
+    with attending_batches(recorder, console.tell):
         BatchReceiver(recorder, side_of, options).receive_all()
 
 
