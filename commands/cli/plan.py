@@ -42,7 +42,7 @@ from commands.judging.cascades import CascadeAdvice, advise_on_cascade
 from commands.judging.designs import DesignGoal, forecast_designs
 from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
-from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
+from commands.judging.session import JudgingOptions, chosen_judge
 from commands.judging.stops import forecast_stops
 from commands.judging.unreadable import tell_without_gold
 from commands.reading.resolve import require_known
@@ -52,7 +52,6 @@ from commands.settings.schema import Settings
 from commands.spending.endpoints import endpoint_costs
 from commands.spending.forecast import PlannedCost, counted_sample, plan_cost, way_as_set
 from commands.spending.pricing import PriceBook, Pricing, TokenPricing, price_book
-from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
 from ledger.store import Ledger
@@ -61,7 +60,6 @@ from projections.fold import Projection, State, fold
 from projections.ratings.judge_bias.several_judges import family_of
 from projections.tournament.folding import tournament_of
 from projections.tournament.remaining import (
-    AskingRules,
     OpenQuery,
     awaited_queries,
     missing_responses,
@@ -168,7 +166,7 @@ def judge(
     state = with_recorded_answers(
         _rehearsed(place), prompts, ConfiguredBackends(settings, folder).recorded()
     )
-    asked = chosen_judge(state, settings, JudgingOptions(selection.mode, judge))
+    asked = chosen_judge(state, settings, folder, JudgingOptions(selection.mode, judge))
     if show_prompt is not None:
         build = make_request_builder(settings, asked)
         previews = preview_requests(state, show_prompt, asked, build)
@@ -183,7 +181,8 @@ def judge(
     if repeat is not None:
         table, is_open = _planned_repeats(planned, repeat)
     else:
-        table, is_open = _planned_queries(planned, selection.mode)
+        of_mode = chosen_judge(state, settings, folder, JudgingOptions(selection.mode))
+        table, is_open = _planned_queries(planned, of_mode)
     selection.writer.write(table)
     if repeat is None:
         tell_without_gold(state, prompts, say)
@@ -203,9 +202,9 @@ class _PlannedJudging(NamedTuple):
     counts_tokens: bool
 
     @property
-    def about(self) -> tuple[Tournament, Collection[PromptId], JudgeSettings, AskingRules]:
+    def about(self) -> tuple[Tournament, Collection[PromptId], JudgeSettings, int]:
         """What open queries follow from."""
-        return self.state, self.prompts, self.judge, asking_rules(self.settings.judge)
+        return self.state, self.prompts, self.judge, self.settings.judge.retries
 
     def pricing(self, queries: Sequence[OpenQuery]) -> Pricing:
         """Return the judge's prices; its provider may have counted the tokens of some queries."""
@@ -222,16 +221,16 @@ class _PlannedJudging(NamedTuple):
 
 def _designs(planned: _PlannedJudging, goal: DesignGoal) -> Table:
     """Compare designs."""
-    state, prompts, judge, rules = planned.about
+    state, prompts, judge, retries = planned.about
     separate = goal.separate or ()
     require_known("--separate", separate, [entrant.entrant_id for entrant in state.roster])
     if len({*separate}) < len(separate):
         raise ConfigurationError(["--separate names one entrant twice; name two"])
     pricing = planned.pricing(open_queries(*planned.about))
-    return designs_table(forecast_designs(state, prompts, judge, pricing, rules, goal), goal)
+    return designs_table(forecast_designs(state, prompts, judge, pricing, retries, goal), goal)
 
 
-def _planned_queries(planned: _PlannedJudging, mode: Mode) -> tuple[Table, bool]:
+def _planned_queries(planned: _PlannedJudging, of_mode: JudgeSettings) -> tuple[Table, bool]:
     """Return what is missing, what it costs, and what is left out; and whether anything is."""
     state, prompts, judge, _ = planned.about
     queries, awaited = open_queries(*planned.about), awaited_queries(*planned.about)
@@ -251,14 +250,13 @@ def _planned_queries(planned: _PlannedJudging, mode: Mode) -> tuple[Table, bool]
         edited_texts(state, missing_responses(state, prompts)),
         edited_answers(state, queries, judge),
         (*not_asked(state, judge), *(by_looks if is_whole else ())),
-        _advice(planned, mode),
+        _advice(planned, of_mode),
     )
     return table, any(row.n_queries or row.n_waiting for row in rows)
 
 
-def _advice(planned: _PlannedJudging, mode: Mode) -> Sequence[CascadeAdvice]:
+def _advice(planned: _PlannedJudging, cheap: JudgeSettings) -> Sequence[CascadeAdvice]:
     """Advise on asking the judge on a share only, beside the mode's judge."""
-    cheap = chosen_judge(planned.state, planned.settings, JudgingOptions(mode))
     if cheap == planned.judge:
         return []
     both, pricing_of = (cheap, planned.judge), partial(planned.book.pricing, state=planned.state)
@@ -267,9 +265,9 @@ def _advice(planned: _PlannedJudging, mode: Mode) -> Sequence[CascadeAdvice]:
 
 def _planned_repeats(planned: _PlannedJudging, n: int) -> tuple[Table, bool]:
     """Return which of so many repeats are open, and what they cost; and whether any is."""
-    state, prompts, judge, rules = planned.about
+    state, prompts, judge, retries = planned.about
     repeats = [*islice(repeats_of(state, prompts, judge), n)]
-    queries = open_repeats(state, repeats, rules)
+    queries = open_repeats(state, repeats, retries)
     cost = planned.cost(queries, planned.book.pricing(judge, state))
     drawn = counted(len(repeats), "query", "queries")
     note = f"they ask {drawn} with a verdict again, drawn by the seed"

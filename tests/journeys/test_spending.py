@@ -19,7 +19,7 @@ from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger
 from projections.tournament.matches import planned_responses
-from projections.tournament.remaining import AskingRules, OpenQuery, open_queries
+from projections.tournament.remaining import OpenQuery, open_queries
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import lay_out, record, write_bank
 from tests.support.builders.money import paid, put
@@ -94,7 +94,7 @@ def judge_one(folder: Path) -> OpenQuery:
     with place.recorder(print) as recorder:
         bank = [prompt.prompt_id for prompt in recorder.state.bank]
         asked = recorder.state.panel[0]
-        query, *_ = open_queries(recorder.state, bank, asked, AskingRules(retries=0))
+        query, *_ = open_queries(recorder.state, bank, asked, retries=0)
     with Ledger.open(place.ledger) as ledger:
         ledger.append(place.stream, [put(query.match, query.asked, by=asked.judge_id)])
         ledger.append(place.stream, [paid(query.asked.query_key, USED, by=asked.judge_id)])

@@ -30,7 +30,7 @@ _BOOTSTRAP: Final = (
 )
 _BT: Final[Mapping[str, str]] = {
     "--prior-sd": _RECORDED.format(section="bradley_terry", key="prior_sd"),
-    "--level": _RECORDED.format(section="bradley_terry", key="level"),
+    "--level": "intervals are at 95 %; for others call `bradley_terry` of `import tourney`",
     "--adjust": "p is adjusted by max-t; --pairs --json has the covariance for another method",
     **dict.fromkeys(("--interval", "--unit", "--bootstraps", "--seed"), _BOOTSTRAP),
 }
@@ -46,6 +46,16 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         **_BT,
         "--made-at": "preferences count as made at 0.3; of others made at T, multiply --temperature"
         " by 0.3 / T",
+    },
+    "tourney import hydra-weights": dict.fromkeys(
+        ("--heads", "--heads-depth"), "leave it out: the shards tell it"
+    ),
+    "tourney init": dict.fromkeys(("--from-csv", "--from-answers"), "use --from FILE"),
+    "tourney import battles": {"--from": "call it --layout"},
+    "tourney apply judge": {"--provider": "set [judge] provider, or TOURNEY_JUDGE_PROVIDER"},
+    "tourney evaluate": {
+        "--revision": "write it behind the name, as org/name@v1",
+        "--system": "set `system` in [[evaluations]] of a tournament",
     },
     "tourney export elo-ratings": _BT,
     "tourney project matches": {

@@ -134,7 +134,7 @@ _RATED_BY: Final = {
     "elo": ("elo", EloParameters.__struct_fields__, {"k", "ties"}),
     "bradley_terry": (
         "bt",
-        ("ties", "prior_sd", "anchor", "anchor_rating", "level"),
+        ("ties", "prior_sd", "anchor", "anchor_rating"),
         {"ties", "anchor"},
     ),
 }

@@ -22,7 +22,6 @@ from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, Ra
 from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
 from projections.tournament.bank import recorded_pilot
-from projections.tournament.remaining import AskingRules
 from tests.support.builders.commands import (
     JUDGE,
     P1,
@@ -169,7 +168,7 @@ def judged_recorder(recorder: Recorder) -> Recorder:
 
 def judge(recorder: Recorder, prompt_id: PromptId) -> None:
     """Judge one prompt."""
-    task = JudgeTask(JUDGE, [prompt_id], AskingRules(retries=1))
+    task = JudgeTask(JUDGE, [prompt_id], retries=1)
     judge_open(recorder, task, lambda *_: preferring_tuned(), on_progress=no_progress)
 
 

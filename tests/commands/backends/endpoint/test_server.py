@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from commands.backends.endpoint.requests import PATH
-from commands.backends.endpoint.server import Asker, Endpoint
+from commands.backends.endpoint.server import Asker, Endpoint, patience_s
 from commands.ports import NoReply
 from ledger.identity import Digest, Json
 from tests.providers.billing_gateway import Gateway, Sent
@@ -30,6 +30,12 @@ def posted(url: str) -> bytes:
     """Return the body of an answer."""
     with Endpoint(url, "m", None, timeout_s=PATIENCE_S).client() as client:
         return client.post(PATH, body=BODY, cast_to=httpx2.Response).content
+
+
+@pytest.mark.parametrize(("n_tokens", "seconds"), [(256, 600), (4096, 600), (32_768, 3_276.8)])
+def test_a_long_answer_is_waited_for(n_tokens: int, seconds: float) -> None:
+    """A model that thinks for 20 minutes sends nothing before its end."""
+    assert patience_s(n_tokens) == seconds
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def offered(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> Offered:
         ("tourney apply judge --judge s", ["strict"]),
         ("tourney plan judge --show-prompt ", ["p1"]),
         ("tourney export battles --name ", ["people"]),
-        ("tourney import battles x.csv --from ", [*FORMATS]),
+        ("tourney import battles x.csv --layout ", [*FORMATS]),
         ("tourney replay --against ", ["runs/headline_1"]),
         ("tourney batch cancel ", ["msgbatch_01"]),
         ("tourney log Ratings", [each for each in EVENTS.types if "Ratings" in each[:7]]),

@@ -68,8 +68,8 @@ def test_a_judge_that_sees_no_difference_is_doubted() -> None:
         ("TOURNEY_ELO_KK", "32", "[elo] has no key 'kk'"),
         ("TOURNEY_BRADLEY_TERRY_TIES", "half", "`tourney project bt --ties half` does"),
         (
-            "TOURNEY_BRADLEY_TERRY_LEVEL",
-            "0.9",
+            "TOURNEY_BRADLEY_TERRY_PRIOR_SD",
+            "100",
             "it counts once `tourney run` or `tourney apply` recorded it",
         ),
     ],
