@@ -10,7 +10,7 @@ import typer
 from commands.auditing.events import find_events
 from commands.auditing.events import follow as follow_rows
 from commands.auditing.redact import redact_with_consent
-from commands.auditing.replay import Replayed
+from commands.auditing.replay import Difference, Replayed
 from commands.auditing.replay import replay as replay_runs
 from commands.auditing.soundness import require_sound
 from commands.auditing.verify import Verification, noted_heads
@@ -268,22 +268,15 @@ def faults_table(verified: Verification) -> Table:
     )
 
 
-class DifferenceRow(NamedTuple):
-    """A file of a run that differs from the ledger."""
-
-    run: Shown[str]
-    path: Annotated[str, Column("File")]
-    why: Annotated[str, Column("What is wrong")]
-
-
 def differences_table(replayed: Replayed) -> Table:
     """Return a row for each file that differs from the ledger."""
     n_runs = counted(len(replayed.runs), "run")
     return table_of(
-        DifferenceRow,
-        (DifferenceRow(run, path, why) for run, path, why, _ in replayed.differences),
+        Difference,
+        replayed.differences,
         "tourney/replay@1",
         "Differences",
+        without={"is_fault"},
         notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),
         facts={"runs": list(replayed.runs)},
     )
