@@ -14,6 +14,7 @@ from commands.cli.shared.reading import (
     chosen_set,
     human_set,
     notes_of,
+    outdated_note,
     read_set,
     read_verdicts,
     votes_on_record,
@@ -32,7 +33,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json
 from projections.battles import settled
 from projections.battles.columns import Battles
-from projections.battles.imported import BattlesOfSet
+from projections.battles.imported import BattlesOfSet, battles_of_set
 from projections.battles.soft_scores import TEMPERATURE
 from projections.battles.voted import (
     VoteSampling,
@@ -185,14 +186,18 @@ def corrected(
         raise ConfigurationError([f"{what}, which do not represent the other pairs; {remedy}"])
     found: dict[str, Corrected] = {}
     for name, group in source.settlements.items():
-        voted = votes.battles(name)
+        voted = by_people(battles_of_set(votes.on[name]))
         judged = with_votes(judged_battles(group), voted, source.state.same_texts)
         rated = _widened(rate_with_votes(judged, parameters), source.widening(name))
         found[name] = Corrected(rated, _sampling_of(group, voted, rated))
     return _corrected(
         found,
         parameters,
-        (*notes_of(source), *said.truth_notes(found, truth), *votes.notes),
+        (
+            *notes_of(source),
+            *said.truth_notes(found, truth),
+            *outdated_note(truth, votes.n_outdated),
+        ),
         _facts_of(source) | {"truth": truth},
         source.roster,
     )
@@ -372,14 +377,14 @@ def fitted_to_votes(selection: Selection, against: str) -> Table:
         settled.calibrate_judge(
             dimension,
             settled.scored_orders(source.state, group),
-            votes.battles(dimension),
+            by_people(battles_of_set(votes.on[dimension])),
             source.state.same_texts,
         )
         for dimension, group in source.settlements.items()
     ]
     table = temperature_table(
         calibrations,
-        notes=[*notes_of(source), *votes.notes],
+        notes=[*notes_of(source), *outdated_note(against, votes.n_outdated)],
         facts={"judge": source.judge_id, "against": against},
     )
     return with_source(table, source)
