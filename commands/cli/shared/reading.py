@@ -155,7 +155,7 @@ def show_table(
         with Ledger.read_only(selection.path) as opened:
             since = position_at(opened, diff, option="--diff")
         table = _difference(table_of(replace(selection, as_of=str(since))), table)
-    selection.writer.write(table)
+    selection.write(table)
 
 
 def ignored_variables(environ: Mapping[str, str]) -> Iterator[str]:
