@@ -78,7 +78,7 @@ def responses(
     for line in bad_lines(imported.bad):
         say(line)
     used = {response.file for response in chain(imported.new, imported.known)}
-    used |= {line.file for line in imported.bad}
+    used |= {file for file, _ in imported.bad}
     for file in dict.fromkeys(files):
         if file in imported.empty:
             say(f"nothing of {file} was imported: it is empty")
@@ -364,7 +364,7 @@ class ImportedResponsesRow(NamedTuple):
 def imported_responses_table(imported: ImportedResponses) -> Table:
     """Return a row for each file and entrant; bad lines count for the file alone."""
     new, known = _counts(imported.new), _counts(imported.known)
-    skipped: Counter[_Place] = Counter((str(line.file), None) for line in imported.bad)
+    skipped: Counter[_Place] = Counter((str(file), None) for file, _ in imported.bad)
     return table_of(
         ImportedResponsesRow,
         (
