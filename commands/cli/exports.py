@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -101,9 +101,9 @@ def battles(ctx: Selected, output: options.Output = None) -> None:
         n_dimensions = len({record["dimension"] for record in records})
         if n_dimensions > 1:
             say(_SEVERAL.format(n_dimensions))
-        write_records(records, output, _BATTLES, plain.row_of)
+        write_records(records, output, _BATTLES)
     else:
-        write_records(of_imported(source.events), output, plain.COLUMNS, plain.row_of)
+        write_records(of_imported(source.events), output, plain.COLUMNS)
 
 
 @selecting(*BATTLES)
@@ -378,22 +378,19 @@ def require_suffix(
 
 
 def write_records(
-    records: Iterable[_Record],
-    output: Path | None,
-    columns: Mapping[str, type],
-    row_of: Callable[[_Record], _Record] = dict,
+    records: Iterable[_Record], output: Path | None, columns: Mapping[str, type]
 ) -> None:
-    """Write records as lines of JSON, or as a table to a file that is named .csv or .parquet.
+    """Write battles as lines of JSON, or as a table to a file that is named .csv or .parquet.
 
-    The columns and `row_of`, which turns a record into a row, are those of the table.
+    The columns are those of the table.
     """
     match output and output.suffix:
         case ".csv":
             # As RFC 4180 has it: a line ends in CR LF, so that either is quoted in a cell.
-            rows = (_csv_cells(columns, row_of(record)) for record in records)
+            rows = (_csv_cells(columns, plain.row_of(record)) for record in records)
             write([csv_of(columns, rows, "\r\n").encode()], output)
         case ".parquet":
-            write([parquet_of(columns, map(row_of, records))], output)
+            write([parquet_of(columns, map(plain.row_of, records))], output)
         case _:
             # Escaped to ASCII, which is safe on a terminal.
             write(
