@@ -351,12 +351,21 @@ class Settings(Section):
 
 
 _RATED_OTHERWISE: Final = (
-    "leave it out: intervals are cluster-robust, with prompts as clusters; for another one call"
-    " `bradley_terry` of `import tourney`"
+    "leave it out: intervals are cluster-robust, with prompts as clusters, at 95 %; for another one"
+    " call `bradley_terry` of `import tourney`"
 )
 WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("tournament", "network_ledger"): "export TOURNEY_NETWORK_LEDGER=true on that machine",
+    ("tournament", "description"): "write it as a comment: nothing read it",
     ("generation", "cpu_threads"): "leave it out, or export OMP_NUM_THREADS on that machine",
+    ("entrants", "revision"): 'write it behind the name, as weights = "org/name@v1"',
+    ("entrants", "heads"): "leave it out: there is a head for each shard",
+    ("entrants", "heads_depth"): "leave it out: the shards tell which layers are the heads'",
+    ("judge", "revision"): 'write it behind the name, as model = "org/name@v1"',
+    ("judge", "reasoning_effort"): "call it effort",
+    ("judge", "skip_identical"): "leave it out: identical responses tie without being asked about",
+    ("judge", "tie_band"): "leave it out: responses within 1 point of chrF tie",
+    ("judge", "timeout_s"): "leave it out: an answer has 10 minutes, or 1 s for each 10 tokens",
     ("judge", "max_tokens_key"): "leave it out: the name that a server takes is learnt from it",
     ("judge", "greedy"): (
         "leave it out: a server that takes no temperature is asked without one; for another than 0"
@@ -367,22 +376,11 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("judge", "batch_queries"): "leave it out: batches shrink if a provider takes fewer",
     ("judge", "poll_s"): "leave it out: batches are polled less and less, at last each minute",
     ("judge", "settle_s"): "leave it out: a batch that is not listed after 5 minutes is resent",
-    ("tournament", "description"): "write it as a comment: nothing read it",
-    ("bradley_terry", "level"): (
-        "leave it out: intervals are at 95 %; for others call `bradley_terry` of `import tourney`"
-    ),
+    ("bradley_terry", "level"): _RATED_OTHERWISE,
     ("bradley_terry", "interval"): _RATED_OTHERWISE,
     ("bradley_terry", "unit"): _RATED_OTHERWISE,
     ("bradley_terry", "resamples"): _RATED_OTHERWISE,
     ("bradley_terry", "seed"): "leave it out: ranks are simulated with the default seed",
-    ("entrants", "heads"): "leave it out: there is a head for each shard",
-    ("entrants", "heads_depth"): "leave it out: the shards tell which layers are the heads'",
-    ("entrants", "revision"): 'write it behind the name, as weights = "org/name@v1"',
-    ("judge", "revision"): 'write it behind the name, as model = "org/name@v1"',
-    ("judge", "reasoning_effort"): "call it effort",
-    ("judge", "timeout_s"): "leave it out: an answer has 10 minutes, and 1 s for each 10 tokens",
-    ("judge", "tie_band"): "leave it out: responses within 1 point of chrF tie",
-    ("judge", "skip_identical"): "leave it out: identical responses tie without being asked about",
     ("evaluations", "chunk_size"): "leave it out: 200 samples are asked at a time",
 }
 """Keys that earlier versions had, by section, and what to do instead."""

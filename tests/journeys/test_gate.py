@@ -54,7 +54,7 @@ def test_a_summary_can_stand_in_a_pull_request(demo: Path) -> None:
 
     assert done.returncode == 3
     assert "| factuality | worse | base\\_olmo | full\\_poe |" in done.stdout
-    assert "\nJudge: reference\n" in done.stdout
+    assert "\nJudge: reference\n\nfactuality: 35 pairs = " in done.stdout  # of the two
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_dimensions_are_rated_together_by_weights(tourney: Tourney) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--level 2", "--level was withdrawn; intervals are at 95 %; for others call"),
+        ("--level 2", "--level was withdrawn; intervals are cluster-robust, with"),
         ("--interval bayesian", "--interval was withdrawn; intervals are cluster-robust"),
         ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
         ("--overall factuality", "write it as factuality=2,utility=1"),

@@ -24,15 +24,16 @@ _RECORDED: Final = (
     "set [{section}] {key} and record it by `tourney run` or `tourney apply judge --limit 0`, or"
     " call `{section}` of `import tourney`"
 )
-_BOOTSTRAP: Final = (
-    "intervals are cluster-robust, with prompts as clusters; for another one call `bradley_terry`"
-    " of `import tourney`"
+_RATED_OTHERWISE: Final = (
+    "intervals are cluster-robust, with prompts as clusters, at 95 %; for another one call"
+    " `bradley_terry` of `import tourney`"
 )
 _BT: Final[Mapping[str, str]] = {
     "--prior-sd": _RECORDED.format(section="bradley_terry", key="prior_sd"),
-    "--level": "intervals are at 95 %; for others call `bradley_terry` of `import tourney`",
     "--adjust": "p is adjusted by max-t; --pairs --json has the covariance for another method",
-    **dict.fromkeys(("--interval", "--unit", "--bootstraps", "--seed"), _BOOTSTRAP),
+    **dict.fromkeys(
+        ("--level", "--interval", "--unit", "--bootstraps", "--seed"), _RATED_OTHERWISE
+    ),
 }
 WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "tourney project elo": {

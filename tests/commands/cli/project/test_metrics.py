@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 import tourney
-from ledger.events.evaluations import ChoicesItem
+from ledger.events.evaluations import ChoicesItem, WayOfAsking
 from ledger.events.registry import Event
 from ledger.store import Ledger
 from tests.support.builders.evaluations import (
@@ -49,9 +49,15 @@ def evaluated() -> list[Event]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder with ledgers: of two evaluations, of a training, and of none."""
+    """Give a folder with ledgers: of evaluations, of a training, of none, of a system prompt."""
     place = tmp_path_factory.mktemp("metrics")
-    held = {"tournament": evaluated(), "trained": trained(), "none": registrations(plan())}
+    asked = plan(n_items=1, asking=WayOfAsking(chat="turns", system="Be brief."))
+    held = {
+        "tournament": evaluated(),
+        "trained": trained(),
+        "none": registrations(plan()),
+        "prompted": [*registrations(asked), asked, *observed(asked, [answer(1.0)])],
+    }
     for name, events in held.items():
         with Ledger.open(place / f"{name}.db") as ledger:
             ledger.append(STREAM, [*events])
@@ -84,6 +90,15 @@ def test_wrong_samples_are_listed_with_what_was_asked(samples: Shown) -> None:
     assert found[0]["asked"] == LONG
     assert "base on recall: 2 of 3 answers wrong" in table
     assert "base on recall: 1 unscorable; they do not count as wrong" in table
+
+
+def test_a_system_prompt_is_told_with_what_was_asked(folder: Path) -> None:
+    """Under another one the same weights have other scores."""
+    of = ("project", "metrics", "--ledger", "prompted.db")
+
+    assert "base on recall: asked with the system prompt 'Be brief.'" in launch(folder, *of).stdout
+    (sample,) = rows(launch(folder, *of, "--samples", "all", "--json"))
+    assert sample["system"] == "Be brief."
 
 
 def test_a_table_of_samples_fits_eighty_columns(
