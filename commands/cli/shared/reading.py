@@ -143,6 +143,22 @@ def show(
     show_table(ctx, table_of, diff)
 
 
+def show_outcomes(
+    ctx: Selected,
+    view: Callable[[OutcomeSource], Table],
+    diff: str | None = None,
+    read: Callable[[Selection], JudgedTournament | SelectedSet] = read_outcomes,
+) -> None:
+    """Print a view of outcomes as `show` does, with who judged, and how many there are."""
+
+    def table_of(source: JudgedTournament | SelectedSet) -> Table:
+        table = view(source)
+        notes, facts = (*notes_of(source), *table.notes), {"judge": source.judge_id, **table.facts}
+        return replace(table, notes=notes, facts=facts)
+
+    show(ctx, read, table_of, diff)
+
+
 def show_table(
     ctx: Selected, table_of: Callable[[Selection], Table], diff: str | None = None
 ) -> None:
