@@ -161,7 +161,6 @@ def _ratings(selection: Selection, chosen: _RatingOptions, *, pairs: bool) -> Ta
 
 
 def _ratings_of_set(selection: Selection, chosen: _RatingOptions) -> RatedBoards:
-    selection.require_no_tournament()
     how, imported = chosen.how({}), chosen_set(selection)
     if chosen.truth is None:
         return of_imported(imported, how)
@@ -210,7 +209,6 @@ def _fitted_temperature(selection: Selection, against: str) -> Table:
     """Fit the temperature of a judge's scores: of an imported set, else of the tournament's."""
     selection = pinned(selection)
     if selection.is_of_set:
-        selection.require_no_tournament()
         return fitted_to_set(selection, against)
     return fitted_to_votes(replace(selection, **BY_SCORES._asdict()), against)
 
