@@ -1,5 +1,6 @@
 """What every implementation of a port promises: one contract, run on each of them."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -130,9 +131,9 @@ class BatchJudgeContract:
         """Let the provider keep a batch's results no longer."""
         raise NotImplementedError
 
-    def ended(self, judge: BatchJudge) -> str:
+    def ended(self, judge: BatchJudge, queries: Sequence[PairQuery] = QUERIES) -> str:
         """Return the id of a batch that has ended."""
-        created = judge.create(QUERIES)
+        created = judge.create(queries)
         self.end()
         return created.provider_batch_id
 

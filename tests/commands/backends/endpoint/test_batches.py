@@ -10,7 +10,7 @@ import pytest
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.server import Endpoint
 from commands.errors import ProviderError
-from commands.ports import Answer, NoReply, Reply
+from commands.ports import NoReply, Reply
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from projections.verdicts.queries import queries_digest
@@ -19,8 +19,7 @@ from tests.providers.openai import MODEL, Json
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Call, Kind, Trouble, error
 from tests.support.builders.anthropic import CANARY, queries
-from tests.support.contracts import BatchJudgeContract
-from tests.support.faults.makers import BatchFaults
+from tests.support.faults.makers import BatchFaults, keys
 from tests.support.faults.makers import Call as AnyCall
 from tests.support.faults.makers import Kind as AnyKind
 
@@ -54,36 +53,6 @@ def ended(judge: OpenAIBatches, fake: FakeOpenAIBatches, n: int = 20) -> str:
     return created.provider_batch_id
 
 
-def keys(answers: list[Answer]) -> list[str]:
-    """Return which queries were answered."""
-    return sorted(answer.query_key for answer in answers)
-
-
-def keys_of(n: int) -> list[str]:
-    """Return the keys of the queries that are asked."""
-    return sorted(query.query_key for query in queries(n))
-
-
-class TestOpenAIBatches(BatchJudgeContract):
-    """The judge, with the fake that ends batches when it is told to."""
-
-    @pytest.fixture(autouse=True)
-    def _api(self, fake: FakeOpenAIBatches) -> None:
-        self.fake = fake
-
-    def make(self) -> OpenAIBatches:
-        """Return a judge that asks the fake."""
-        return batching(self.fake.url)
-
-    def end(self) -> None:
-        """End them all."""
-        self.fake.end_batches()
-
-    def lose(self, _: str, /) -> None:
-        """Let a month pass."""
-        self.fake.lose_files()
-
-
 CALLS: Mapping[AnyCall, Call] = {
     "create": "order",
     "retrieve": "retrieve",
@@ -91,25 +60,10 @@ CALLS: Mapping[AnyCall, Call] = {
     "cancel": "cancel",
     "results": "content",
 }
-KINDS: Mapping[AnyKind, Kind] = {
-    "rate_limited": "rate_limited",
-    "overloaded": "overloaded",
-    "too_large": "too_large",
-    "usage_limit": "usage_limit",
-    "server_error": "error_before",
-    "no_credit": "no_quota",
-    "cut_before": "cut_before",
-    "cut_after": "cut_after",
-    "error_after": "error_after",
-    "too_late": "too_late",
-    "page": "page",
-    "cut_half": "cut_half",
-    "cut_quietly": "cut_quietly",
-}
 
 
-class TestFaults(BatchFaults):
-    """The faults of every maker, as OpenAI's API has them."""
+class TestOpenAIBatches(BatchFaults):
+    """The judge, with the fake that ends batches when it is told to."""
 
     @pytest.fixture(autouse=True)
     def _api(self, fake: FakeOpenAIBatches) -> None:
@@ -132,13 +86,13 @@ class TestFaults(BatchFaults):
     def inject(self, call: AnyCall, kind: AnyKind, n: int = 1) -> None:
         """Let the next n calls fail."""
         first = "upload" if kind == "too_large" else CALLS[call]  # of the two of an order
-        self.fake.inject(*[Trouble(first, KINDS[kind])] * n)
+        self.fake.inject(*[Trouble(first, kind)] * n)
 
     def end(self) -> None:
         """End them all."""
         self.fake.end_batches()
 
-    def lose(self) -> None:
+    def lose(self, _: str, /) -> None:
         """Let a month pass."""
         self.fake.lose_files()
 
@@ -352,7 +306,7 @@ def test_a_batch_that_ends_too_soon_keeps_what_was_answered(
     answers, state = list(judge.results(name)), judge.retrieve(name)
 
     assert [each.reason for each in answers if isinstance(each, NoReply)] == [reason] * 2
-    assert keys(answers) == keys_of(5)
+    assert keys(answers) == sorted(query.query_key for query in queries(5))
     assert len(fake.service.billed) == state.n_succeeded == 3
     assert (state.n_expired, state.n_canceled) == ((2, 0) if reason == "expired" else (0, 2))
 
@@ -369,7 +323,7 @@ def test_what_a_cut_download_of_a_batch_lacks_is_not_taken_for_unanswered(
 
     assert 0 < len(cut) < 4
     assert all(isinstance(each, Reply) for each in cut)
-    assert keys(whole) == keys_of(10)
+    assert keys(whole) == sorted(query.query_key for query in queries(10))
 
 
 def test_a_batch_that_is_invalid_did_nothing(judge: OpenAIBatches, fake: FakeOpenAIBatches) -> None:
