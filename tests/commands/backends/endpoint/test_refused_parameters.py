@@ -180,16 +180,6 @@ def test_what_was_left_out_in_vain_is_not_left_out_again(ledger: Ledger) -> None
     assert len(gateway.asked) == 3
 
 
-def test_another_model_of_the_server_learns_by_itself(ledger: Ledger) -> None:
-    """An older one of the same maker takes a temperature."""
-    with Gateway(reasoning) as gateway:
-        generate(gateway, ledger)
-        generate(gateway, ledger, model="another")
-
-    found = [each.event for each in ledger.read() if isinstance(each.event, ParameterRefused)]
-    assert [each.model for each in found] == [MODEL, MODEL, "another", "another"]
-
-
 def test_a_judges_effort_and_an_entrants_seed_are_learnt_likewise(ledger: Ledger) -> None:
     """A framework that checks keys names them in a way of its own."""
     with Gateway(plain) as gateway:

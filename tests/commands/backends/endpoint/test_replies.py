@@ -1,7 +1,7 @@
 """Completions as many makers' servers write them, and what is taken from each."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -15,16 +15,28 @@ from tests.support.contracts import QUERIES
 QUERY = QUERIES[0]
 
 
-def completion(message: Mapping[str, object], finish_reason: str | None = "stop") -> bytes:
-    """Return a completion with a message, and no word on tokens."""
+def completion(
+    message: Mapping[str, object], finish_reason: str | None = "stop", usage: object = None
+) -> bytes:
+    """Return a completion with a message, by default with no word on tokens."""
     choice = {"message": message, "finish_reason": finish_reason}
-    return json.dumps({"model": MODEL, "choices": [choice]}).encode()
+    return json.dumps({"model": MODEL, "choices": [choice], "usage": usage}).encode()
 
 
 def reply_with(usage: object) -> Reply:
     """Return a reply with this usage."""
-    body = json.loads(completion({"content": "VERDICT: A"}))
-    return reply_of(QUERY.query_key, json.dumps({**body, "usage": usage}).encode())
+    return reply_of(QUERY.query_key, completion({"content": "VERDICT: A"}, usage=usage))
+
+
+def text_with(
+    message: Mapping[str, object], finish_reason: str = "stop", stop: Sequence[str] = ()
+) -> GeneratedText:
+    """Return an entrant's text."""
+    usage = {"prompt_tokens": 7, "completion_tokens": 2}
+    body = completion(message, finish_reason, usage)
+    text = text_of(key("response"), body, elapsed_s=0.5, stop=stop)
+    assert isinstance(text, GeneratedText)
+    return text
 
 
 @pytest.mark.parametrize("details", [None, {}, {"cached_tokens": None}, {"cached_tokens": 99}])
@@ -93,11 +105,7 @@ def test_what_a_cache_wrote_is_not_input_a_second_time() -> None:
 def test_reasoning_is_not_part_of_a_reply(message: dict[str, object]) -> None:
     """A verdict that was considered and dropped must not be read for the verdict."""
     assert reply_of(QUERY.query_key, completion(message)).text == "VERDICT: A"
-    generated = json.loads(completion(message))
-    generated["usage"] = {"prompt_tokens": 1, "completion_tokens": 1}
-    text = text_of(key("r"), json.dumps(generated).encode(), elapsed_s=1.0)
-    assert isinstance(text, GeneratedText)
-    assert text.text == "VERDICT: A"
+    assert text_with(message).text == "VERDICT: A"
 
 
 @pytest.mark.parametrize(
@@ -133,12 +141,8 @@ def test_a_refusal_is_told_apart_from_an_answer(message: dict[str, object]) -> N
 @pytest.mark.parametrize("key_of_it", ["reasoning_content", "reasoning"])
 def test_reasoning_is_kept_beside_the_answer(key_of_it: str) -> None:
     """Judges read the answer; what led to it is still on record."""
-    body = json.loads(completion({"content": "4", key_of_it: "two and two"}))
-    body["usage"] = {"prompt_tokens": 7, "completion_tokens": 2}
+    answer = text_with({"content": "4", key_of_it: "two and two"})
 
-    answer = text_of(key("response"), json.dumps(body).encode(), elapsed_s=0.5)
-
-    assert isinstance(answer, GeneratedText)
     assert (answer.text, answer.reasoning) == ("4", "two and two")
 
 
@@ -155,12 +159,6 @@ def test_a_text_that_ended_a_response_of_tgi_is_no_part_of_it(
     finish_reason: str, content: str, text: str
 ) -> None:
     """It has words of its own for how a response ends, and leaves in what ended it."""
-    body = json.loads(completion({"content": content}, finish_reason))
-    body["usage"] = {"prompt_tokens": 7, "completion_tokens": 2}
+    answer = text_with({"content": content}, finish_reason, ["END", "\n\nQ:"])
 
-    answer = text_of(
-        key("response"), json.dumps(body).encode(), elapsed_s=0.5, stop=["END", "\n\nQ:"]
-    )
-
-    assert isinstance(answer, GeneratedText)
     assert (answer.text, answer.finish_reason) == (text, finish_reason)

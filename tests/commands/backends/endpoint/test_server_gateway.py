@@ -76,15 +76,6 @@ def test_a_server_that_is_busy_for_long_is_asked_until_it_answers(ledger: Ledger
     assert fates_of_queries(ledger) == {"answered": 4, "perhaps billed": n_before_it_works}
 
 
-def test_a_limit_that_an_api_itself_tells_of_costs_nothing(ledger: Ledger) -> None:
-    """Every run meets one; its type and code are documented as a refusal."""
-    limit = Sent(429, {"error": {"message": "Slow down.", "code": "rate_limit_exceeded"}})
-    with Gateway(lambda n, body: limit if n == 1 else well(body)) as gateway:
-        judge_through(gateway, ledger, retry=1)
-
-    assert fates_of_queries(ledger) == {"answered": 4}
-
-
 def failing_for(word: str, sent: Sent) -> Answer:
     """Return what fails each request with a word in it, and answers all others."""
     return lambda _, body: sent if word in str(body) else well(body)
@@ -117,40 +108,6 @@ def test_a_403_to_everything_is_the_keys_fault(ledger: Ledger) -> None:
     assert len(gateway.asked) == 4 + MOST_ALIKE
     assert fates_of_queries(ledger) == {"perhaps billed": 4 + MOST_ALIKE}
     assert {each.reason for each in failures_in(ledger)} == {"errored"}
-
-
-def rejecting(words: Callable[[int], str], *, n_answered: int) -> Answer:
-    """Return what rejects everything after a number of answers, in words of each request."""
-    numbers = iter(range(10_000))
-
-    def answer(_: int, body: Json) -> Sent:
-        number = next(numbers)
-        if number < n_answered:
-            return well(body)
-        return Sent(400, {"error": {"message": words(number)}})
-
-    return answer
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        lambda n: f"quota of project 7 is used up (request req_{n:x}f)",
-        lambda n: f"see https://errors.example.org/trace/{'abcdefghij'[n % 10]}",
-        lambda n: ["no quota", "no budget", "no more"][n % 3],
-    ],
-)
-def test_a_rejection_of_everything_burns_nothing(
-    ledger: Ledger, words: Callable[[int], str]
-) -> None:
-    """Each has an id, a time or a trace of its own; a server may vary its words, too."""
-    with Gateway(rejecting(words, n_answered=10)) as gateway:
-        errors = judge_through(gateway, ledger, n_prompts=14, retry=1)
-
-    reasons = Counter(each.reason for each in failures_in(ledger))
-    assert "rejected 8 requests" in errors[0] or "rejected 16 requests" in errors[0]
-    assert reasons["rejected"] == 0
-    assert len(gateway.asked) <= 10 + 2 * MOST_ALIKE < 2 * 14
 
 
 def test_an_error_in_a_success_is_read_as_the_error_that_it_is(ledger: Ledger) -> None:
