@@ -25,6 +25,7 @@ def reply_to(a: str, b: str, *, gold: str | None = GOLD, tie_band: float = 1.0) 
     query = PairQuery(key("query"), "forward", "Judge factuality.", f"{a} {b}", a, b, gold)
     (reply,) = answered(ReferenceJudge(tie_band=tie_band), [query])
     assert isinstance(reply, Reply)
+    assert (reply.model, reply.stop_reason) == (REFERENCE_MODEL, "end_turn")
     return reply.text
 
 
@@ -33,14 +34,9 @@ def verdict_on(a: str, b: str, *, tie_band: float = 1.0) -> str | None:
     return parse_verdict(reply_to(a, b, tie_band=tie_band))
 
 
-def test_the_response_closer_to_gold_wins_in_either_slot() -> None:
-    """It is blind to the order, so both orders reconcile."""
-    assert verdict_on(CLOSER, FARTHER) == "A"
-    assert verdict_on(FARTHER, CLOSER) == "B"
-
-
 def test_within_the_band_it_is_a_tie() -> None:
     """A difference of a letter or two says nothing about truth."""
+    assert verdict_on(CLOSER, FARTHER) == "A"
     assert verdict_on(CLOSER, FARTHER, tie_band=100.0) == "TIE"
     assert verdict_on("Axillary nerve", "Axillary nerves", tie_band=0.0) == "A"
     assert verdict_on("Axillary nerve", "Axillary nerves", tie_band=10.0) == "TIE"
@@ -95,16 +91,6 @@ def test_without_a_gold_answer_there_is_nothing_to_compare_with() -> None:
     """Registration refuses such a dimension, so coming here is a bug and keeps its traceback."""
     with pytest.raises(ValueError, match="has no gold answer to compare with"):
         reply_to(CLOSER, FARTHER, gold=None)
-
-
-def test_the_judge_names_itself_in_its_replies() -> None:
-    """Artifacts quote the model that gave a verdict."""
-    query = PairQuery(key("query"), "forward", "system", "user", CLOSER, FARTHER, GOLD)
-
-    (reply,) = answered(ReferenceJudge(tie_band=1.0), [query])
-    assert isinstance(reply, Reply)
-
-    assert (reply.model, reply.stop_reason) == (REFERENCE_MODEL, "end_turn")
 
 
 @pytest.mark.parametrize(

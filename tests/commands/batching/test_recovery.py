@@ -67,19 +67,6 @@ def test_a_batch_without_an_answer_is_found_or_sent_again(
 
 
 @pytest.mark.parametrize("accepted", [True, False])
-def test_a_process_that_died_while_sending_pays_once(
-    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, *, accepted: bool
-) -> None:
-    """Killed after the intent, or after the provider accepted: the next run finds out which."""
-    killed_sending(recorder, port, batching(clock), accepts=accepted)
-
-    done = judged(again(recorder, ledger), port, batching(clock))
-
-    assert len(port.asked) == N_QUERIES
-    assert done.n_reconciled == 2
-
-
-@pytest.mark.parametrize("accepted", [True, False])
 def test_a_batch_of_repeats_is_paid_once(
     recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, *, accepted: bool
 ) -> None:
@@ -387,8 +374,9 @@ def test_a_plan_from_the_future_is_given_up_as_soon_as_any_other(
     """The clock was set back by two days; whoever waited for them would wait for nothing."""
     killed_sending(recorder, port, batching(Clock(NOON + timedelta(days=2))), accepts=False)
 
-    judged(again(recorder, ledger), port, batching(clock))
+    done = judged(again(recorder, ledger), port, batching(clock))
 
+    assert (len(port.asked), done.n_reconciled) == (N_QUERIES, 2)
     assert SETTLE_S <= sum(clock.slept_s) < SETTLE_S + 66
 
 

@@ -30,6 +30,7 @@ from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.conversations import transcript
 from ledger.events.options import EntrantOptions
+from ledger.events.responses import ResponseFailureReason
 from ledger.identity import PromptId, StreamId
 from ledger.store import Ledger
 from tests.support.builders.commands import (
@@ -57,11 +58,16 @@ def recorder(recorder: Recorder) -> Recorder:
 
 
 def generate(
-    recorder: Recorder, generator: Generator, *, limit: int | None = None
+    recorder: Recorder,
+    generator: Generator,
+    prompts: Sequence[PromptId] = (P1, P2),
+    *,
+    limit: int | None = None,
+    retry: Sequence[ResponseFailureReason] = (),
 ) -> GenerationSummary:
-    """Generate what both prompts are owed."""
+    """Generate what prompts are owed."""
     return generate_missing(
-        recorder, lambda: generator, [P1, P2], on_progress=no_progress, limit=limit
+        recorder, lambda: generator, prompts, on_progress=no_progress, limit=limit, retry=retry
     )
 
 
@@ -189,7 +195,7 @@ def test_only_the_prompts_of_the_run_are_answered(recorder: Recorder) -> None:
     """A pilot must not spend what a headline run costs."""
     generator = echoing()
 
-    generate_missing(recorder, lambda: generator, [P2], on_progress=no_progress)
+    generate(recorder, generator, [P2])
 
     assert asked(generator) == [("base", "Question p2?"), ("tuned", "Question p2?")]
 
@@ -275,7 +281,7 @@ def test_an_entrant_that_gives_only_empty_texts_is_stopped(ledger: Ledger) -> No
     port = ScriptedGenerator(empty_from_base)
 
     with pytest.raises(NothingReadable) as stop:
-        generate_missing(recorder, lambda: port, prompts, on_progress=no_progress)
+        generate(recorder, port, prompts)
 
     assert str(stop.value) == (
         "16 responses in a row of entrant 'base' are empty, so nothing more is generated of it;"
@@ -290,12 +296,10 @@ def test_who_wants_empty_texts_runs_the_same_command_again(ledger: Ledger) -> No
     """The next sixteen are other prompts; with nothing left to generate nothing is stopped."""
     recorder, prompts = of_thirty(ledger)
     with pytest.raises(NothingReadable):
-        generate_missing(
-            recorder, lambda: ScriptedGenerator(empty_from_base), prompts, on_progress=no_progress
-        )
+        generate(recorder, ScriptedGenerator(empty_from_base), prompts)
     port = ScriptedGenerator(empty_from_base)
 
-    done = generate_missing(recorder, lambda: port, prompts, on_progress=no_progress)
+    done = generate(recorder, port, prompts)
 
     assert done.n_generated == done.n_missing == len(port.asked) == 14
     assert len(recorder.state.responses) == 60
@@ -326,10 +330,7 @@ def test_only_rows_of_empty_texts_count(
     recorder, prompts = of_thirty(ledger)
 
     with nullcontext() if told is None else pytest.raises(NothingReadable, match=told):
-        done = generate_missing(
-            recorder, lambda: ScriptedGenerator(answer), prompts, on_progress=no_progress
-        )
-        assert done.n_generated == 60
+        assert generate(recorder, ScriptedGenerator(answer), prompts).n_generated == 60
 
 
 def test_an_entrant_with_few_prompts_and_no_text_is_told(ledger: Ledger) -> None:
@@ -419,12 +420,8 @@ def test_failed_responses_are_asked_again_for_the_reasons_that_are_named(
     generate(recorder, ScriptedGenerator(fails_on_p2))
     others, again = echoing(), echoing()
 
-    left = generate_missing(
-        recorder, lambda: others, [P1, P2], on_progress=no_progress, retry=["rejected"]
-    )
-    done = generate_missing(
-        recorder, lambda: again, [P1, P2], on_progress=no_progress, retry=["prompt_too_long"]
-    )
+    left = generate(recorder, others, retry=["rejected"])
+    done = generate(recorder, again, retry=["prompt_too_long"])
 
     assert (left.n_missing, others.asked) == (0, [])
     assert done == GenerationSummary(n_missing=2, n_generated=2, n_failed=0)
@@ -436,13 +433,7 @@ def test_a_response_that_fails_for_the_same_reason_again_is_no_news(
 ) -> None:
     """It can be asked for a third time."""
     for _ in range(3):
-        done = generate_missing(
-            recorder,
-            lambda: ScriptedGenerator(fails_on_p2),
-            [P1, P2],
-            on_progress=no_progress,
-            retry=["prompt_too_long"],
-        )
+        done = generate(recorder, ScriptedGenerator(fails_on_p2), retry=["prompt_too_long"])
 
     assert done == GenerationSummary(n_missing=2, n_generated=0, n_failed=2)
     assert types_of(ledger).count("ResponseFailed") == 2

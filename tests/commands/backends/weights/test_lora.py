@@ -22,6 +22,8 @@ from commands.backends.weights.lora import (
 from commands.errors import WeightsError
 from tests.support.weights.families import family_model
 
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+
 LAYER = "base_model.model.model.layers"
 LAYERS = range(4, 6)
 
@@ -93,7 +95,6 @@ def respelt(folder: Path, changed: dict[str, torch.Tensor]) -> Path:
     return folder
 
 
-@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 def test_two_adapters_are_merged_one_after_the_other(
     weights: Path, adapters: tuple[Path, Path]
 ) -> None:
@@ -231,7 +232,6 @@ PARTS = (
 )
 
 
-@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 @pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`:UserWarning")
 @pytest.mark.parametrize(
     "part",
@@ -271,7 +271,6 @@ def tied(weights: Path) -> PreTrainedModel:
     return model
 
 
-@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 def test_an_adapter_of_another_vocabulary_says_so(weights: Path, tmp_path: Path) -> None:
     """A list of tensors told nobody what to do."""
     larger = base(weights)
