@@ -20,7 +20,7 @@ from commands.ports import Host, NoReply
 from ledger.errors import TourneyError
 from ledger.events.judging import Fate
 from ledger.identity import Digest
-from tests.support.builders.anthropic import FakeTime
+from tests.support.builders.clock import Clock
 from tests.support.patience import PATIENCE_S
 
 TOO_MUCH = SpendLimitReached("no money")
@@ -65,7 +65,7 @@ class Work:
         self.took: list[int] = []  # how many at a time
         self.settled: list[Settled[int, str]] = []
         self.told: list[str] = []
-        self.clock = FakeTime()
+        self.clock = Clock()
 
     def take(self, n: int) -> Sequence[int]:
         """Return the next numbers; none beyond the cap."""
@@ -311,7 +311,7 @@ def test_a_limit_is_waited_out_and_costs_no_attempt() -> None:
     work = Work(2).run(ask)
 
     assert set(work.fates.values()) == {"answered"}
-    assert work.clock.slept[:30] == [60.0] * 30
+    assert work.clock.slept_s[:30] == [60.0] * 30
     assert len(work.told) == 30
     assert work.told[0].startswith("the server takes no more requests now: waiting 60 s, until ")
 
@@ -352,7 +352,7 @@ def test_rejections_in_the_same_words_end_the_run_and_burn_nothing() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "HTTP 400: no (request req_{0:x}f)",
+        "HTTP 400: no (request req_{1})",
         "quota of project 7 is used up at {0}:00",
         "see https://errors.example.org/trace/{1}",
     ],
@@ -520,7 +520,7 @@ def test_a_system_without_threads_records_nothing_as_sent(monkeypatch: pytest.Mo
     assert work.took == []
 
 
-class HurriedTime(FakeTime):
+class HurriedTime(Clock):
     """A clock that moves on by more than a minute whenever it is read."""
 
     def now(self) -> datetime:

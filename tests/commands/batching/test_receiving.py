@@ -27,7 +27,6 @@ from tests.support.builders.batches import planned_batch
 from tests.support.builders.batching import (
     MERGED,
     N_QUERIES,
-    Clock,
     again,
     batched,
     batching,
@@ -42,6 +41,7 @@ from tests.support.builders.batching import (
     receiver,
     statuses,
 )
+from tests.support.builders.clock import Clock
 from tests.support.builders.commands import (
     JUDGE,
     P1,

@@ -21,7 +21,6 @@ from tests.support.builders.batches import planned_batch
 from tests.support.builders.batching import (
     N_QUERIES,
     SETTLE_S,
-    Clock,
     adopt,
     again,
     batched,
@@ -37,6 +36,7 @@ from tests.support.builders.batching import (
     strangers_batch,
     taken_up,
 )
+from tests.support.builders.clock import Clock
 from tests.support.builders.commands import (
     JUDGE,
     P1,

@@ -15,13 +15,13 @@ from ledger.errors import TourneyError
 from ledger.store import Ledger
 from tests.support.builders.batching import (
     N_QUERIES,
-    Clock,
     again,
     batching,
     judged,
     left_in_flight,
     statuses,
 )
+from tests.support.builders.clock import Clock
 from tests.support.builders.commands import prefer_tuned
 from tests.support.builders.events import NOON
 from tests.support.scripted import ScriptedBatchJudge

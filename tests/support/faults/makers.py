@@ -24,7 +24,8 @@ from commands.errors import (
 )
 from commands.ports import Answer, BatchJudge, BatchState, NoReply, Reply
 from tests.providers.anthropic.exchange import USAGE_LIMIT
-from tests.support.builders.anthropic import CANARY, FakeTime, queries, told_of
+from tests.support.builders.anthropic import CANARY, queries, told_of
+from tests.support.builders.clock import Clock
 from tests.support.contracts import BatchJudgeContract
 
 Call: TypeAlias = Literal["create", "retrieve", "list", "cancel", "results"]
@@ -261,7 +262,8 @@ class BatchFaults(BatchJudgeContract):
         """Each answer is told as it lies there; what is no line is left out."""
         name = self.ended(judge, queries(N))
         strange = json.dumps({"custom_id": "stranger"}).encode()
-        self.retell(name, lambda lines: [*lines[1:], lines[1], strange, b"{", b"[]"])
+        none = (b"null", b'"hello"', b"<html>", b'{"x": 1}', b"", b"{", b"[]")
+        self.retell(name, lambda lines: [*none, *lines[1:], lines[1], strange])
 
         answers = [*judge.results(name)]
 
@@ -314,7 +316,7 @@ class BatchFaults(BatchJudgeContract):
 
 def asking(judge: BatchJudge, name: str) -> tuple[Callable[[], object], ...]:
     """Return the calls that cost nothing."""
-    since = FakeTime().now() - timedelta(days=30)
+    since = Clock().now() - timedelta(days=30)
     return (
         lambda: judge.retrieve(name),
         lambda: [*judge.created_since(since)],

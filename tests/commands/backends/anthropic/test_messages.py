@@ -16,11 +16,11 @@ from tests.providers.billing_gateway import STATUSES, Gateway, Sent
 from tests.support.builders.anthropic import (
     CANARY,
     MODEL,
-    FakeTime,
     judge_settings,
     queries,
     told_of,
 )
+from tests.support.builders.clock import Clock
 from tests.support.contracts import JudgeContract
 from tests.support.scripted import answered
 
@@ -179,7 +179,7 @@ def test_a_provider_that_stays_busy_is_left_alone(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
     """After an hour without an answer; no query is at fault."""
-    clock, came = FakeTime(), list[Answer]()
+    clock, came = Clock(), list[Answer]()
     fake_anthropic.inject(Fault(endpoint="messages", kind="overloaded", n=1000))
 
     with pytest.raises(ProviderError, match="run the same command again"):
@@ -188,7 +188,7 @@ def test_a_provider_that_stays_busy_is_left_alone(
     (failure,) = came
     assert isinstance(failure, NoReply)
     assert (failure.reason, failure.fate) == ("errored", "refused")
-    assert 3600 < sum(clock.slept) < 3800
+    assert 3600 < sum(clock.slept_s) < 3800
 
 
 @pytest.mark.parametrize(("asked_s", "told"), [(90_000.0, "90000 s"), (float("inf"), "inf s")])
@@ -196,13 +196,13 @@ def test_a_provider_that_wants_a_day_is_not_waited_for(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, asked_s: float, told: str
 ) -> None:
     """No query is at fault."""
-    clock = FakeTime()
+    clock = Clock()
     fake_anthropic.inject(Fault(endpoint="messages", kind="rate_limited", retry_after_s=asked_s))
 
     with pytest.raises(ProviderError, match=f"it asks to wait {told}"):
         list(answered(judging(anthropic_client), queries(3), clock=clock))
 
-    assert clock.slept == []
+    assert clock.slept_s == []
     assert len(fake_anthropic.bill().posts) == 1
 
 
