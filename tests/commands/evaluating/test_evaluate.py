@@ -30,7 +30,6 @@ from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
 from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned, WayOfAsking
-from ledger.events.registration import Entrant
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
 from projections.evaluations.state import Labels, PlanName
@@ -255,6 +254,14 @@ def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
             "max_new_tokens gives 0; it must be at least 1",
         ),
         (
+            altered(Capitals, ONE, stop="Answer:"),
+            r"Capitals\.stop is 'Answer:'; write a tuple of texts, with its comma",
+        ),
+        (
+            altered(Capitals, ONE, stop=("Q:", "")),
+            r"Capitals\.stop is \('Q:', ''\); remove the empty text",
+        ),
+        (
             altered(Capitals, ONE, higher_is_better=None),
             r"Capitals\.higher_is_better is None, which is neither True nor ",
         ),
@@ -369,29 +376,16 @@ def test_what_two_entrants_share_is_owed_once(recorder: EvaluationRecorder) -> N
     assert [each.n_owed for each in missing_samples(recorder.state, both)] == [6, 0]
 
 
-SIX_ITEMS = Capitals(*((f"{n}?", "yes") for n in range(6)))
-SERVED = entrant("base", loader="endpoint", weights="org/large", dtype=None)
-
-
-def planned_at_endpoint(
-    options: EvaluationOptions, *, who: Entrant = SERVED, evaluation: Evaluation = SIX_ITEMS
-) -> PlannedEvaluation:
-    """Plan an evaluation of whoever says yes."""
-    return plan_evaluation(evaluation, answering(lambda _: "yes", who)[0], options)
-
-
 @pytest.mark.parametrize(("limit", "n_asked"), [(None, 6), (8, 6), (5, 3), (2, 0)])
 def test_a_limit_counts_samples_that_cost_nothing(
     recorder: EvaluationRecorder, limit: int | None, n_asked: int
 ) -> None:
     """As the run does that is agreed to: what lies behind it is not asked, nor paid."""
-    letters = plan_evaluation(Letters("a", "b"), reading(lambda _: -1.0)[0], EvaluationOptions())
+    served = entrant("base", loader="endpoint", weights="org/large", dtype=None)
+    letters = planned(reading(lambda _: -1.0)[0], Letters("a", "b"))
+    answers = planned(answering(lambda _: "yes", served)[0])
 
-    requests = missing_requests(
-        recorder.state, [letters, planned_at_endpoint(EvaluationOptions())], limit=limit
-    )
-
-    assert len(requests) == n_asked
+    assert len(missing_requests(recorder.state, [letters, answers], limit=limit)) == n_asked
 
 
 class Lengths(Capitals):

@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from commands.errors import ConfigurationError, EvaluationFault
-from commands.evaluating.evaluate import plan_evaluation
 from commands.evaluating.rollout import ScoredEvaluation
 from commands.ports import GenerationFailure, GenerationTask
 from commands.settings.sections import EvaluationOptions, Reduce
@@ -84,25 +83,6 @@ def test_all_samples_have_intermediates_of_one_shape() -> None:
 
     assert len(rows) == 3
     assert [each.ids.shape for each in rows] == [(1, 0), (1, 0), (0, 0)]
-
-
-@pytest.mark.parametrize(
-    ("stop", "why"),
-    [
-        ("Answer:", r"Stopped\.stop is 'Answer:'; write a tuple of texts, with its comma"),
-        (("Q:", ""), r"Stopped\.stop is \('Q:', ''\); remove the empty text"),
-    ],
-)
-def test_a_stop_that_is_not_several_texts_is_refused(stop: object, why: str) -> None:
-    """Answers would end at any letter of it, or at once, and be scored as if they were whole."""
-    inference, generator = answering(lambda _: "Paris")
-    evaluation = type("Stopped", (Capitals,), {"stop": stop})(FRANCE)
-
-    with pytest.raises(EvaluationFault, match=why):
-        plan_evaluation(evaluation, inference, EvaluationOptions())
-    with pytest.raises(EvaluationFault, match=why):
-        evaluation(inference)
-    assert generator.asked == []
 
 
 @pytest.mark.parametrize(

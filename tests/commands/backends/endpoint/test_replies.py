@@ -39,52 +39,30 @@ def text_with(
     return text
 
 
-@pytest.mark.parametrize("details", [None, {}, {"cached_tokens": None}, {"cached_tokens": 99}])
-def test_servers_tell_of_their_cache_in_many_ways(details: object) -> None:
-    """Some tell nothing of it, and no sum of tokens may fall below none."""
-    usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": details}
-
-    counted = reply_with(usage).usage
-
-    assert counted is not None
-    assert (counted.n_input + counted.n_cache_read, counted.n_output) == (7, 2)
+PLAIN = {"prompt_tokens": 70, "completion_tokens": 2}
+WROTE = {"cached_tokens": 10, "cache_write_tokens": 50}  # OpenAI bills a surcharge since GPT-5.6
 
 
 @pytest.mark.parametrize(
     ("told", "usage"),
     [
-        ({"prompt_tokens": 20.0, "completion_tokens": 5.0}, Usage(n_input=20, n_output=5)),
-        ({"prompt_tokens": -1, "completion_tokens": 5}, None),
-        (None, None),
+        (None, None),  # not known, which is not the same as none
+        (PLAIN | {"prompt_tokens": -1}, None),
+        ({"prompt_tokens": 70.0, "completion_tokens": 2.0}, Usage(70, 2)),
+        (PLAIN | {"prompt_tokens_details": None}, Usage(70, 2)),
+        (PLAIN | {"prompt_tokens_details": {}}, Usage(70, 2)),
+        (PLAIN | {"prompt_tokens_details": {"cached_tokens": None}}, Usage(70, 2)),
+        (PLAIN | {"prompt_tokens_details": {"cached_tokens": 99}}, Usage(0, 2, n_cache_read=70)),
+        (PLAIN | {"prompt_tokens_details": WROTE}, Usage(10, 2, 50, n_cache_read=10)),
+        (PLAIN | {"prompt_cache_hit_tokens": 64}, Usage(6, 2, n_cache_read=64)),  # DeepSeek
+        # thinking: Google counts it in the total alone, others among the completion's tokens
+        ({"prompt_tokens": 21, "completion_tokens": 2, "total_tokens": 83}, Usage(21, 62)),
+        ({"prompt_tokens": 21, "completion_tokens": 62, "total_tokens": 83}, Usage(21, 62)),
     ],
 )
-def test_a_server_need_not_count(told: object, usage: Usage | None) -> None:
-    """Then nothing is known of tokens, which is not the same as none."""
+def test_servers_count_in_many_ways_or_not_at_all(told: object, usage: Usage | None) -> None:
+    """Each token is paid for once: read from a cache, written to it, thought, or plain."""
     assert reply_with(told).usage == usage
-
-
-def test_thinking_is_paid_for_as_output() -> None:
-    """Google counts it in the total alone; others count it among the completion's tokens."""
-    apart = reply_with({"prompt_tokens": 21, "completion_tokens": 2, "total_tokens": 83})
-    among = reply_with({"prompt_tokens": 21, "completion_tokens": 62, "total_tokens": 83})
-
-    assert apart.usage == among.usage == Usage(n_input=21, n_output=62)
-
-
-def test_deepseeks_cache_is_told_by_another_name() -> None:
-    """A read costs a tenth, and less, of plain input."""
-    usage = {"prompt_tokens": 70, "completion_tokens": 2, "prompt_cache_hit_tokens": 64}
-
-    assert reply_with(usage).usage == Usage(n_input=6, n_output=2, n_cache_read=64)
-
-
-def test_what_a_cache_wrote_is_not_input_a_second_time() -> None:
-    """OpenAI bills a surcharge for it since GPT-5.6."""
-    details = {"cached_tokens": 10, "cache_write_tokens": 50}
-    usage = {"prompt_tokens": 70, "completion_tokens": 2, "prompt_tokens_details": details}
-
-    expected = Usage(n_input=10, n_output=2, n_cache_write_5m=50, n_cache_read=10)
-    assert reply_with(usage).usage == expected
 
 
 @pytest.mark.parametrize(
