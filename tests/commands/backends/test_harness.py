@@ -21,12 +21,7 @@ from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluate import PlannedEvaluation, evaluate_all
 from commands.evaluating.plan import plan_alone
 from commands.evaluating.samples import Inference
-from commands.ports import (
-    Continuation,
-    GenerationTask,
-    LikelihoodFailure,
-    no_progress,
-)
+from commands.ports import Continuation, GenerationTask, LikelihoodFailure, no_progress
 from commands.settings.sections import EvaluationOptions
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.store import Ledger

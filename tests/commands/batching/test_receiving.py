@@ -42,14 +42,7 @@ from tests.support.builders.batching import (
     statuses,
 )
 from tests.support.builders.clock import Clock
-from tests.support.builders.commands import (
-    JUDGE,
-    P1,
-    P2,
-    prefer_tuned,
-    record_answers,
-    types_of,
-)
+from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned, record_answers, types_of
 from tests.support.builders.events import STREAM, judge, key, opened, prompt
 from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedBatchJudge

@@ -262,9 +262,9 @@ def test_progress_is_told_from_nothing_to_all(recorder: Recorder) -> None:
     assert told == [("responses", 0, 2), ("responses", 1, 2), ("responses", 2, 2)]
 
 
-def of_thirty(ledger: Ledger) -> tuple[Recorder, list[PromptId]]:
-    """Open a tournament of two entrants and thirty prompts."""
-    prompts = [prompt(f"p{number}") for number in range(30)]
+def of_many(ledger: Ledger) -> tuple[Recorder, list[PromptId]]:
+    """Open a tournament of two entrants and two rows of sixteen prompts."""
+    prompts = [prompt(f"p{number}") for number in range(32)]
     recorder = Recorder(ledger, STREAM)
     recorder.record(open_tournament(opened(prompts=prompts)))
     return recorder, [each.prompt_id for each in prompts]
@@ -277,7 +277,7 @@ def empty_from_base(task: GenerationTask) -> str:
 
 def test_an_entrant_that_gives_only_empty_texts_is_stopped(ledger: Ledger) -> None:
     """Nothing can be learnt from them, and judging them would be paid for; the other goes on."""
-    recorder, prompts = of_thirty(ledger)
+    recorder, prompts = of_many(ledger)
     port = ScriptedGenerator(empty_from_base)
 
     with pytest.raises(NothingReadable) as stop:
@@ -289,23 +289,23 @@ def test_an_entrant_that_gives_only_empty_texts_is_stopped(ledger: Ledger) -> No
         " again to go on"
     )
     given = Counter(each.text.strip() for each in recorder.state.responses.values())
-    assert given == {"": 16, "Aspirin.": 30}
+    assert given == {"": 16, "Aspirin.": 32}
 
 
 def test_who_wants_empty_texts_runs_the_same_command_again(ledger: Ledger) -> None:
     """The next sixteen are other prompts; with nothing left to generate nothing is stopped."""
-    recorder, prompts = of_thirty(ledger)
+    recorder, prompts = of_many(ledger)
     with pytest.raises(NothingReadable):
         generate(recorder, ScriptedGenerator(empty_from_base), prompts)
     port = ScriptedGenerator(empty_from_base)
 
     done = generate(recorder, port, prompts)
 
-    assert done.n_generated == done.n_missing == len(port.asked) == 14
-    assert len(recorder.state.responses) == 60
+    assert done.n_generated == done.n_missing == len(port.asked) == 16
+    assert len(recorder.state.responses) == 64
 
 
-NOW_AND_THEN = {f"Question p{number}?" for number in range(0, 30, 8)}
+NOW_AND_THEN = {f"Question p{number}?" for number in range(0, 32, 8)}
 
 
 def fails_now_and_then(task: GenerationTask) -> str | GenerationFailure:
@@ -327,10 +327,10 @@ def test_only_rows_of_empty_texts_count(
     ledger: Ledger, answer: Callable[[GenerationTask], str | GenerationFailure], told: str | None
 ) -> None:
     """A failure says nothing of what the entrant would have answered."""
-    recorder, prompts = of_thirty(ledger)
+    recorder, prompts = of_many(ledger)
 
     with nullcontext() if told is None else pytest.raises(NothingReadable, match=told):
-        assert generate(recorder, ScriptedGenerator(answer), prompts).n_generated == 60
+        assert generate(recorder, ScriptedGenerator(answer), prompts).n_generated == 64
 
 
 def test_an_entrant_with_few_prompts_and_no_text_is_told(ledger: Ledger) -> None:

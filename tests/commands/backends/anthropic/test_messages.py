@@ -13,13 +13,7 @@ from tests.providers.anthropic.exchange import Fault, Kind
 from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.billing_gateway import STATUSES, Gateway, Sent
-from tests.support.builders.anthropic import (
-    CANARY,
-    MODEL,
-    judge_settings,
-    queries,
-    told_of,
-)
+from tests.support.builders.anthropic import CANARY, MODEL, judge_settings, queries, told_of
 from tests.support.builders.clock import Clock
 from tests.support.contracts import JudgeContract
 from tests.support.scripted import answered

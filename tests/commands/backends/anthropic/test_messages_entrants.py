@@ -11,12 +11,7 @@ from commands.backends.anthropic.messages import AnthropicResponder
 from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import options_of
 from commands.errors import ConfigurationError
-from commands.ports import (
-    GeneratedText,
-    GenerationFailure,
-    GenerationOptions,
-    GenerationTask,
-)
+from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.money import Usage
 from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant

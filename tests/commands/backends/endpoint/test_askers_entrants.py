@@ -11,11 +11,7 @@ from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import WantedResponses, options_of
 from commands.entrants.session import generate_with_consent
-from commands.errors import (
-    LeftUnanswered,
-    NothingReadable,
-    ProviderError,
-)
+from commands.errors import LeftUnanswered, NothingReadable, ProviderError
 from commands.evaluating.evaluate import evaluate_all, plan_evaluation
 from commands.evaluating.samples import Inference
 from commands.ports import (

@@ -25,14 +25,7 @@ from ledger.events.registration import Entrant
 from ledger.identity import digest_of
 from tests.support.builders.events import entrant as entrant_named
 from tests.support.weights.generating import ENOUGH, PROMPTS, WIDEST, answers, results, texts
-from tests.support.weights.loads import (
-    changed,
-    forget_tilde,
-    kept,
-    model_of,
-    reciting,
-    running_out,
-)
+from tests.support.weights.loads import changed, forget_tilde, kept, model_of, reciting, running_out
 from tests.support.weights.tiny import with_template
 
 PLAIN = GenerationOptions(is_chat=False)

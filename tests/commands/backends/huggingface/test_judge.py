@@ -84,15 +84,6 @@ class TestHfJudge(AnsweringContract):
         return judge_on(self.folder, batch_tokens=300)
 
 
-def test_replies_do_not_depend_on_the_batch(gpt2_weights: Path) -> None:
-    """A run that was cut off asks in other batches; GPT-2 fails at the least slip of padding."""
-    alone = answers_of(judge_on(gpt2_weights, batch_tokens=1))
-
-    assert answers_of(judge_on(gpt2_weights, batch_tokens=400)) == alone
-    assert answers_of(judge_on(gpt2_weights)) == alone
-    assert len({answer.text for answer in alone if isinstance(answer, Reply)}) > 1
-
-
 def test_a_reply_names_the_weights_and_counts_its_tokens(weights: Path) -> None:
     """The folder's name is the model's; what it cost is told in tokens."""
     judge = judge_on(weights)

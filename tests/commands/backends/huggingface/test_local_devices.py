@@ -16,12 +16,7 @@ from commands.backends.weights.loaded import (
     prepare_device,
 )
 from commands.errors import ConfigurationError
-from commands.ports import (
-    ContinuationLikelihood,
-    GeneratedText,
-    GenerationOptions,
-    GenerationTask,
-)
+from commands.ports import ContinuationLikelihood, GeneratedText, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from tests.support.weights.accelerators import FREE, accelerators
 from tests.support.weights.hydra import HydraFiles, adapter, hydra_entrant

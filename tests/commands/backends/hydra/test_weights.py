@@ -15,13 +15,7 @@ from commands.backends.hydra.weights import check_hydra, load_hydra, read_shards
 from commands.errors import WeightsError
 from commands.ports import GenerationTask
 from ledger.events.registration import Entrant, Hydra
-from tests.support.weights.hydra import (
-    HydraFiles,
-    adapter,
-    hydra_entrant,
-    save_shard,
-    tiny_olmo2,
-)
+from tests.support.weights.hydra import HydraFiles, adapter, hydra_entrant, save_shard, tiny_olmo2
 from tests.support.weights.tiny import save_weights
 
 CPU = torch.device("cpu")

@@ -8,11 +8,7 @@ from msgspec.structs import replace
 
 from commands.backends.hydra.likelihoods import HydraHeads
 from commands.backends.hydra.weights import load_hydra
-from commands.backends.weights.likelihoods import (
-    Heads,
-    compute_rows,
-    input_rows,
-)
+from commands.backends.weights.likelihoods import Heads, compute_rows, input_rows
 from commands.backends.weights.windows import Window
 from ledger.events.registration import Hydra
 from tests.support.weights.hydra import HydraFiles, hydra_entrant

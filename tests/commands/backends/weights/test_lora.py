@@ -13,12 +13,7 @@ from peft import IA3Config, LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from commands.backends.weights.lora import (
-    Lora,
-    merge_lora,
-    read_lora,
-    require_head_lora,
-)
+from commands.backends.weights.lora import Lora, merge_lora, read_lora, require_head_lora
 from commands.errors import WeightsError
 from tests.support.weights.families import family_model
 
