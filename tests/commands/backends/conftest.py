@@ -152,11 +152,7 @@ def save_adapter(weights: Path, folder: Path, *, rank: int, targets: list[str]) 
 def with_adapter(weights: Path, *, rank: int, targets: list[str]) -> PeftModel:
     """Return weights with a random adapter beside them."""
     config = LoraConfig(
-        r=rank,
-        lora_alpha=8,
-        target_modules=targets,
-        init_lora_weights=False,
-        task_type="CAUSAL_LM",
+        r=rank, lora_alpha=8, target_modules=targets, init_lora_weights=False, task_type="CAUSAL_LM"
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", category=FutureWarning)

@@ -335,10 +335,7 @@ def test_a_command_that_a_launcher_starts_several_times_is_refused(
     monkeypatch.setenv("WORLD_SIZE", "4")
 
     why = r"4 times \(WORLD_SIZE\).*--engine ray"
-    with (
-        pytest.raises(ConfigurationError, match=why),
-        inferences_on(engine, settings(), print),
-    ):
+    with pytest.raises(ConfigurationError, match=why), inferences_on(engine, settings(), print):
         pass
     with pytest.raises(ConfigurationError, match=why):
         backends_on(engine, settings(), Path(), print)

@@ -156,10 +156,7 @@ def test_a_wait_outlasts_the_network(
     """Looking is free, and a laptop that was carried home is online again tomorrow."""
     told: list[str] = []
     how = batching(clock, tell=told.append)
-    at = {
-        timedelta(minutes=5): lambda: remote.fail(lasting),
-        timedelta(minutes=30): remote.end,
-    }
+    at = {timedelta(minutes=5): lambda: remote.fail(lasting), timedelta(minutes=30): remote.end}
 
     done = judged(recorder, remote, while_waiting(how, clock, at))
 

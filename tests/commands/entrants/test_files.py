@@ -169,10 +169,7 @@ def test_other_weights_on_a_server_are_another_entrant_and_a_moved_server_is_not
         ({"weights": "nowhere"}, "nowhere: there is no such folder of weights"),
         ({"security": "nowhere"}, "nowhere: there is no such folder of shards"),
         ({"heads": 3}, r"security: its final .* does not fit 3 heads: shard 2 is missing"),
-        (
-            {"heads_depth": 1},
-            r"security/shard_0: it has LoRA tensors outside .* 3 to 3: \S+s\.2\.",
-        ),
+        ({"heads_depth": 1}, r"security/shard_0: it has LoRA tensors outside .* 3 to 3: \S+s\.2\."),
         ({"heads_depth": 4}, "weights: it has 4 layers; heads of depth 4 leave none for"),
         ({**ROBUST, "rob_checkpoint": 75}, "robustness: it has no step 75; it has: step 50, final"),
         ({**ROBUST, "robustness": "weights"}, "weights: there are no shards in it"),
@@ -306,10 +303,7 @@ def test_the_base_of_an_adapter_is_found_from_here_or_beside_it(here: Path, base
     assert base_weights(config).resolve() == here / "out" / "base"
 
 
-LORA = {
-    "base_model.model.q.lora_A.weight": (2, 4),
-    "base_model.model.q.lora_B.weight": (4, 2),
-}
+LORA = {"base_model.model.q.lora_A.weight": (2, 4), "base_model.model.q.lora_B.weight": (4, 2)}
 
 
 @pytest.mark.parametrize(

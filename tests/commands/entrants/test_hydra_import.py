@@ -36,10 +36,7 @@ def read(path: Path, layers: range, base: str) -> PeftFolder:
     """Stand in for torch: the rank is the file's content."""
     rank = int(path.read_text())
     name = f"base_model.model.{up_proj(layers[-1])}"
-    shapes: Shapes = {
-        f"{name}.lora_A.weight": (rank, IN),
-        f"{name}.lora_B.weight": (OUT, rank),
-    }
+    shapes: Shapes = {f"{name}.lora_A.weight": (rank, IN), f"{name}.lora_B.weight": (OUT, rank)}
     settings = json.dumps([path.name, layers.start, Path(base).name])
     return PeftFolder(rank, 2 * rank, shapes, {"adapter_config.json": settings.encode()})
 

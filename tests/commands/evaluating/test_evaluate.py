@@ -98,11 +98,7 @@ def test_every_sample_is_observed_or_unscorable_and_then_all_is_complete(
     assert not run.missing
     assert [each.reason for each in run.unscorable] == ["too_long"]
     assert recorder.state.completed[PlanName("base", "capitals", 1)] == EvaluationCompleted(
-        entrant=EntrantId("base"),
-        evaluation="capitals",
-        number=1,
-        n_observed=5,
-        n_unscorable=1,
+        entrant=EntrantId("base"), evaluation="capitals", number=1, n_observed=5, n_unscorable=1
     )
 
 

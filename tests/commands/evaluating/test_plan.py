@@ -60,13 +60,7 @@ def plan(
     """Plan evaluations on two prompts."""
     opening = open_tournament(opened(prompts=[prompt("p1"), prompt("p2")], entrants=who))
     return plan_evaluations(
-        chosen,
-        Path(),
-        opening,
-        inference_of,
-        WITHOUT_TASKS,
-        entrants=entrants,
-        evaluations=named,
+        chosen, Path(), opening, inference_of, WITHOUT_TASKS, entrants=entrants, evaluations=named
     )
 
 

@@ -110,11 +110,7 @@ def test_what_is_no_text_truth_or_score_is_the_evaluation_s_fault(
 
 @pytest.mark.parametrize(
     ("attribute", "given", "score"),
-    [
-        ("check", np.bool_(True), 1.0),
-        ("score", (1,), 1.0),
-        ("score", np.array([0.25]), 0.25),
-    ],
+    [("check", np.bool_(True), 1.0), ("score", (1,), 1.0), ("score", np.array([0.25]), 0.25)],
 )
 def test_truths_and_scores_may_be_of_any_library(
     attribute: str, given: object, score: float

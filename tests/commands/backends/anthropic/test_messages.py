@@ -22,11 +22,7 @@ from tests.support.scripted import answered
 
 
 def judging(
-    client: Anthropic,
-    *,
-    n_at_a_time: int = 1,
-    cache: CacheTtl = "5m",
-    **parameters: str | float,
+    client: Anthropic, *, n_at_a_time: int = 1, cache: CacheTtl = "5m", **parameters: str | float
 ) -> AnthropicJudge:
     """Return a judge."""
     settings = judge_settings(**parameters)

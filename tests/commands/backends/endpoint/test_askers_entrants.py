@@ -160,10 +160,7 @@ def hosted(entrant_id: str = "base", **fields: object) -> Entrant:
 
 
 def task(
-    n: int = 0,
-    *,
-    options: GenerationOptions = PLAIN,
-    of: Entrant | None = None,
+    n: int = 0, *, options: GenerationOptions = PLAIN, of: Entrant | None = None
 ) -> GenerationTask:
     """Return a task of its own."""
     return GenerationTask(key(str(n)), of or hosted(), f"Question {n}?", seed=n, options=options)
@@ -175,10 +172,7 @@ def tasks(n: int) -> list[GenerationTask]:
 
 
 def generator(
-    url: str,
-    billing: Billing | None = None,
-    *,
-    n_at_a_time: int = 1,
+    url: str, billing: Billing | None = None, *, n_at_a_time: int = 1
 ) -> EndpointGenerator:
     """Return the generator of two entrants on a server that is asked nothing again."""
     endpoint = Endpoint(url, "entrant", None, n_at_a_time=n_at_a_time)

@@ -294,10 +294,7 @@ def test_an_answer_that_is_none_may_have_been_billed(
 
 @pytest.mark.parametrize(("ending", "reason"), [("expired", "expired"), ("cancelled", "canceled")])
 def test_a_batch_that_ends_too_soon_keeps_what_was_answered(
-    judge: OpenAIBatches,
-    fake: FakeOpenAIBatches,
-    ending: str,
-    reason: str,
+    judge: OpenAIBatches, fake: FakeOpenAIBatches, ending: str, reason: str
 ) -> None:
     """A day is all that a batch has; a canceled one's files name no other query."""
     name = judge.create(queries(5)).provider_batch_id

@@ -130,9 +130,7 @@ def test_who_is_rated_needs_room_for_the_question(
     )
 
 
-def test_who_is_rated_is_asked_about_the_prompt_that_was_shown(
-    rated: list[GenerationTask],
-) -> None:
+def test_who_is_rated_is_asked_about_the_prompt_that_was_shown(rated: list[GenerationTask]) -> None:
     """What was left out of a prompt that may be cut would not fit into the question either."""
     task = dataclasses.replace(
         rated[0], prompt_text="?" * 300, options=GenerationOptions(may_truncate=True)

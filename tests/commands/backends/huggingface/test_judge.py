@@ -44,11 +44,7 @@ def kept(folder: Path, device: torch.device, *, dtype: str) -> LoadedWeights:
 
 
 def judge_on(
-    folder: Path,
-    *,
-    batch_tokens: int = 10_000,
-    max_tokens: int = MAX_TOKENS,
-    load: Load = kept,
+    folder: Path, *, batch_tokens: int = 10_000, max_tokens: int = MAX_TOKENS, load: Load = kept
 ) -> HfJudge:
     """Return a judge in float32 on the CPU."""
     return HfJudge(

@@ -131,10 +131,7 @@ def test_what_must_be_known_to_ask_a_hydra_is_loaded_with_it(hydra_files: HydraF
     ],
 )
 def test_weights_of_another_kind_are_refused(
-    hydra_files: HydraFiles,
-    respecified: Callable[..., Path],
-    changed: dict[str, object],
-    why: str,
+    hydra_files: HydraFiles, respecified: Callable[..., Path], changed: dict[str, object], why: str
 ) -> None:
     """Other layers have other parts, of which nothing is known here."""
     folder = respecified(hydra_files.weights, "config.json", **changed)

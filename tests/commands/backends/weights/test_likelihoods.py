@@ -14,11 +14,7 @@ from ledger.events.registration import Hydra
 from tests.support.weights.hydra import HydraFiles, hydra_entrant
 
 CPU = torch.device("cpu")
-WINDOWS = (
-    Window((0, *range(30, 60)), 1),
-    Window((0, *range(40, 52)), 5),
-    Window((0, 70, 71), 2),
-)
+WINDOWS = (Window((0, *range(30, 60)), 1), Window((0, *range(40, 52)), 5), Window((0, 70, 71), 2))
 
 
 def require_equal(heads: Heads) -> None:
