@@ -12,18 +12,10 @@ from email.policy import HTTP
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from tests.providers.anthropic.exchange import USAGE_LIMIT
+from tests.providers.anthropic.exchange import USAGE_LIMIT, Kind
 from tests.providers.loopback import TOO_LATE, Handler, LoopbackFake
 from tests.providers.openai import Json, Said
-from tests.providers.openai_batches.service import (
-    ENDED,
-    UNDONE,
-    Call,
-    Kind,
-    Service,
-    Trouble,
-    error,
-)
+from tests.providers.openai_batches.service import ENDED, UNDONE, Call, Service, Trouble, error
 
 
 @dataclass(frozen=True)

@@ -23,27 +23,12 @@ from commands.errors import (
     SpendLimitReached,
 )
 from commands.ports import Answer, BatchJudge, BatchState, NoReply, Reply
-from tests.providers.anthropic.exchange import USAGE_LIMIT
+from tests.providers.anthropic.exchange import USAGE_LIMIT, Kind
 from tests.support.builders.anthropic import CANARY, queries, told_of
 from tests.support.builders.clock import Clock
 from tests.support.contracts import BatchJudgeContract
 
 Call: TypeAlias = Literal["create", "retrieve", "list", "cancel", "results"]
-Kind: TypeAlias = Literal[
-    "rate_limited",  # 429; nothing is done
-    "overloaded",  # 529; nothing is done
-    "too_large",  # 413; nothing is done
-    "usage_limit",  # 400, as an invalid request but for its words; nothing is done
-    "server_error",  # 500; nothing is done
-    "no_credit",  # nothing is left to pay with; nothing is done
-    "cut_before",  # the connection ends; nothing is done
-    "cut_after",  # it is done, and the connection ends without an answer
-    "error_after",  # it is done, and the answer is 500
-    "too_late",  # it is done, and the client does not wait for the answer
-    "page",  # a web page is sent, as by a proxy
-    "cut_half",  # it is done, and the answer or the download breaks off
-    "cut_quietly",  # results: it ends too early, as if that were its end
-]
 N: Final = 20  # queries of a batch
 KEYS: Final = sorted(query.query_key for query in queries(N))
 FREE_CALLS: Final[tuple[Call, ...]] = ("retrieve", "list", "cancel")

@@ -14,13 +14,13 @@ from commands.backends.anthropic.batches import AnthropicBatches, judge_batches
 from commands.errors import BatchRefused
 from commands.ports import NoReply, Reply
 from projections.verdicts.queries import JudgeQuery
-from tests.providers.anthropic.exchange import Endpoint, Fault, Shares
+from tests.providers.anthropic.exchange import Endpoint, Fault, Kind, Shares
 from tests.providers.anthropic.messages import Reply as FakeReply
 from tests.providers.anthropic.prompt import Params
 from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.anthropic import judge_settings, queries
-from tests.support.faults.makers import BatchFaults, Call, Kind
+from tests.support.faults.makers import BatchFaults, Call
 
 Batches: TypeAlias = AnthropicBatches[JudgeQuery, Reply]
 

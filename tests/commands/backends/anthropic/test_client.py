@@ -75,8 +75,8 @@ POOR = "Your credit balance is too low to access the API."
 @pytest.mark.parametrize(
     ("status", "words", "code", "told", "remedy"),
     [
-        (401, f"{CANARY} is not allowed", None, NoCredentials, ""),
-        (403, f"{CANARY} is not allowed", None, NoCredentials, ""),
+        (401, "{} is not allowed", None, NoCredentials, ""),
+        (403, "{} is not allowed", None, NoCredentials, ""),
         (429, "Enough.", "enforced_spend_limit_reached", SpendLimitReached, "raise it there"),
         (402, "Enough.", None, SpendLimitReached, "raise it there"),
         (400, POOR, None, SpendLimitReached, "raise it there"),
@@ -89,7 +89,7 @@ def test_what_only_the_user_can_put_right_is_told_apart(
     details = None if code is None else {"error_code": code}
 
     with pytest.raises(told, match=f"HTTP {status}.*{remedy}") as caught:
-        raise failure_of(answered(status, words, details=details)).of_free_call()
+        raise failure_of(answered(status, words.format(CANARY), details=details)).of_free_call()
 
     assert CANARY not in told_of(caught.value)
 

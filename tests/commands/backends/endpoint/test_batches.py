@@ -14,14 +14,14 @@ from commands.ports import NoReply, Reply
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from projections.verdicts.queries import queries_digest
+from tests.providers.anthropic.exchange import Kind
 from tests.providers.billing_gateway import Gateway, well
 from tests.providers.openai import MODEL, Json
 from tests.providers.openai_batches.server import FakeOpenAIBatches
-from tests.providers.openai_batches.service import Call, Kind, Trouble, error
+from tests.providers.openai_batches.service import Call, Trouble, error
 from tests.support.builders.anthropic import CANARY, queries
 from tests.support.faults.makers import BatchFaults, keys
 from tests.support.faults.makers import Call as AnyCall
-from tests.support.faults.makers import Kind as AnyKind
 
 BEGINNING = datetime(2026, 9, 1, tzinfo=UTC)
 
@@ -83,7 +83,7 @@ class TestOpenAIBatches(BatchFaults):
         with FakeOpenAIBatches(api_key="another") as fake:
             yield batching(fake.url)
 
-    def inject(self, call: AnyCall, kind: AnyKind, n: int = 1) -> None:
+    def inject(self, call: AnyCall, kind: Kind, n: int = 1) -> None:
         """Let the next n calls fail."""
         first = "upload" if kind == "too_large" else CALLS[call]  # of the two of an order
         self.fake.inject(*[Trouble(first, kind)] * n)
