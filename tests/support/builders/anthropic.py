@@ -16,10 +16,7 @@ def judge_settings(**parameters: str | float) -> JudgeSettings:
     """Return a judge as the panel makes one."""
     given = {"effort": "low", "max_tokens": 4096.0, "protocol": "line", **parameters}
     return JudgeSettings(
-        judge_id=JudgeId(MODEL),
-        provider="anthropic",
-        model=MODEL,
-        parameters=tuple(given.items()),
+        judge_id=JudgeId(MODEL), provider="anthropic", model=MODEL, parameters=tuple(given.items())
     )
 
 

@@ -267,8 +267,7 @@ class BatchFaults(BatchJudgeContract):
         """It comes in the middle of a batch, and as an invalid request; the query stays open."""
         name = self.ended(judge, queries(N))
         self.retell(
-            name,
-            lambda lines: [self.rejection(json.loads(lines[0])["custom_id"], why), *lines[1:]],
+            name, lambda lines: [self.rejection(json.loads(lines[0])["custom_id"], why), *lines[1:]]
         )
 
         (failure,) = (each for each in judge.results(name) if isinstance(each, NoReply))

@@ -123,9 +123,7 @@ def do_all(path: Path, model: LocalBackend) -> None:
             evaluation.chunk_size = 6
         planned = [
             plan_evaluation(
-                evaluation,
-                Inference(who, lambda: model, lambda: model),
-                EvaluationOptions(),
+                evaluation, Inference(who, lambda: model, lambda: model), EvaluationOptions()
             )
             for who in ROSTER
             for evaluation in EVALUATIONS

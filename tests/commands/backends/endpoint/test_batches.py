@@ -184,27 +184,31 @@ def test_an_upload_is_free_and_repeated(
 
 
 def test_each_way_that_a_query_ends_is_told(judge: OpenAIBatches, fake: FakeOpenAIBatches) -> None:
-    """Results and failures lie in different files; only what was answered is billed."""
-    asked = queries(5)
+    """Results and failures lie in different files; an answer that is none may have been billed."""
+    asked = queries(6)
     long: Json = {"error": {"code": "context_length_exceeded", "message": "too long"}}
     temperature: Json = {
         "error": {"message": "Unsupported value: 'temperature' does not support 0."}
     }
+    keys = [query.query_key for query in asked]
     fake.service.refused = {
-        asked[0].query_key: (400, long),
-        asked[1].query_key: (400, temperature),
-        asked[2].query_key: (500, {"error": {"message": "Oops"}}),
+        keys[0]: (400, long),
+        keys[1]: (400, temperature),
+        keys[2]: (500, {"error": {"message": "Oops"}}),
+        keys[3]: (200, {"choices": []}),
     }
-    name = ended(judge, fake, 5)
+    name = ended(judge, fake, 6)
 
     answers, state = list(judge.results(name)), judge.retrieve(name)
 
     told = {each.query_key: each for each in answers if isinstance(each, NoReply)}
-    assert [told[query.query_key].reason for query in asked[:3]] == ["rejected", *["errored"] * 2]
-    assert [told[query.query_key].then for query in asked[:3]] == ["go on", "wait", "go on"]
-    assert sum(isinstance(each, Reply) for each in answers) == state.n_succeeded == 2
-    assert sorted(fake.service.billed) == sorted(query.query_key for query in asked[3:])
-    assert state.n_errored == 3
+    assert [(told[each].reason, told[each].then) for each in keys[:4]] == [
+        *(("rejected", "go on"), ("errored", "wait"), ("errored", "go on"), ("errored", "go on"))
+    ]
+    assert told[keys[3]].fate == "perhaps billed"
+    assert sum(isinstance(each, Reply) for each in answers) == 2
+    assert (state.n_succeeded, state.n_errored) == (3, 3)
+    assert sorted(fake.service.billed) == sorted(keys[4:])
 
 
 def test_a_parameter_that_a_model_does_not_take_is_left_out_of_the_next_batch(
@@ -275,21 +279,6 @@ def test_a_parameter_that_one_rejection_quotes_is_left_out_of_that_query_alone(
     assert "temperature" in bodies[plain.query_key]
     assert "temperature" not in bodies[odd.query_key]
     assert [[*each.refused] for each in (*first, *second)] == [[]] * 4
-
-
-def test_an_answer_that_is_none_may_have_been_billed(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches
-) -> None:
-    """It is one query's failure; the others are read."""
-    asked = queries(3)
-    fake.service.refused = {asked[0].query_key: (200, {"choices": []})}
-
-    answers = list(judge.results(ended(judge, fake, 3)))
-
-    (failure,) = (each for each in answers if isinstance(each, NoReply))
-    assert (failure.query_key, failure.reason) == (asked[0].query_key, "errored")
-    assert failure.fate == "perhaps billed"
-    assert len(answers) == 3
 
 
 @pytest.mark.parametrize(("ending", "reason"), [("expired", "expired"), ("cancelled", "canceled")])
