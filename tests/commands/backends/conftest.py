@@ -135,6 +135,14 @@ def hydra_files(
     return save_hydra(tmp_path_factory.mktemp("hydra"), tokenizer)
 
 
+@pytest.fixture(scope="session")
+def three_heads(hydra_files: HydraFiles) -> HydraFiles:
+    """Give the files of three heads: merging more would take longer than what is tested."""
+    return hydra_files._replace(
+        security=hydra_files.security[:3], robustness=hydra_files.robustness[:3]
+    )
+
+
 @pytest.fixture
 def lora_model(weights: Path) -> PeftModel:
     """Give the Olmo 2 weights with a random adapter beside them, as a trainer has them."""

@@ -104,18 +104,6 @@ def test_a_batch_that_shows_late_is_taken_up(
     assert statuses(recorder) == ["ended"]
 
 
-def test_a_strangers_batch_of_the_same_size_is_not_taken_up(
-    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
-) -> None:
-    """Workspaces are shared: only the queries that results name tell whose a batch is."""
-    strangers_batch(recorder, port)
-    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
-
-    judged(recorder, port, batching(clock))
-
-    assert taken_up(recorder) == "batch_2"
-
-
 class Surplus(ScriptedBatchJudge):
     """A provider whose results begin with some that nobody asked for."""
 
@@ -126,7 +114,7 @@ class Surplus(ScriptedBatchJudge):
 
 
 def test_surplus_results_do_not_hide_a_batch(recorder: Recorder, clock: Clock) -> None:
-    """They are left out, as of any other batch; a stranger's batch has none of our queries."""
+    """They are left out, as of any other batch; a stranger's of the same size has none of ours."""
     port = Surplus(prefer_tuned, now=clock.now)
     strangers_batch(recorder, port)
     port.fail_next(BatchUncertain("the connection was cut"), accepts=True)

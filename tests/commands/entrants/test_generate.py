@@ -225,19 +225,6 @@ def test_a_failure_is_recorded_once_and_not_asked_again(ledger: Ledger, recorder
     assert types_of(ledger).count("ResponseFailed") == 2
 
 
-def test_a_batch_is_on_the_disk_before_the_next_is_made(ledger: Ledger, recorder: Recorder) -> None:
-    """A kill loses the batch in flight and nothing else."""
-    n_recorded = []
-
-    def answer(task: GenerationTask) -> str:
-        n_recorded.append(types_of(ledger).count("ResponseGenerated"))
-        return echo(task)
-
-    generate(recorder, ScriptedGenerator(answer, batch=2))
-
-    assert n_recorded == [0, 0, 2, 2]
-
-
 def test_entrants_alike_in_all_but_name_share_a_response(recorder: Recorder) -> None:
     """A renamed entrant costs nothing; the key names what determines the text."""
     twin = entrant("twin", weights="weights/base", weights_digest=entrant("base").weights_digest)

@@ -38,12 +38,6 @@ Build = Callable[..., Entrant]
 Tasks = Callable[..., list[GenerationTask]]
 
 
-@pytest.fixture
-def files(hydra_files: HydraFiles) -> HydraFiles:
-    """Give the files of three heads, of one training: each load merges them anew."""
-    return hydra_files._replace(security=hydra_files.security[:3], robustness=())
-
-
 def usual(device: str) -> Load:
     """Return what loads weights: on a GPU always anew, as they come there by being loaded."""
     return kept if device == "cpu" else load_entrant
@@ -124,10 +118,12 @@ def test_weights_answer_alike(
 @pytest.mark.parametrize(
     "changes", [{}, pytest.param({"bypass_jury": True}, marks=pytest.mark.nightly)]
 )
-def test_a_hydra_answers_alike(files: HydraFiles, tasks: Tasks, changes: dict[str, object]) -> None:
+def test_a_hydra_answers_alike(
+    three_heads: HydraFiles, tasks: Tasks, changes: dict[str, object]
+) -> None:
     """Drafts, votes and what a head says of the answer are those of the CPU."""
     rated = hydra_entrant(
-        files, uncertainty=adapter(files.uncertainty), max_new_tokens=2, **changes
+        three_heads, uncertainty=adapter(three_heads.uncertainty), max_new_tokens=2, **changes
     )
     owed, load = tasks(rated, PROMPTS[:2]), moving(rated)
 
@@ -147,9 +143,11 @@ def test_passages_are_as_likely(entrant: Build) -> None:
 
 
 @pytest.mark.parametrize("kind", [pytest.param("cuda", marks=pytest.mark.nightly), "mps"])
-def test_passages_are_as_likely_by_a_hydra(files: HydraFiles, kind: str) -> None:
+def test_passages_are_as_likely_by_a_hydra(three_heads: HydraFiles, kind: str) -> None:
     """What is added up in float64 is added up where there is float64."""
-    jury = hydra_entrant(files, uncertainty=adapter(files.uncertainty))  # as is loaded above
+    jury = hydra_entrant(
+        three_heads, uncertainty=adapter(three_heads.uncertainty)
+    )  # as is loaded above
     load = moving(jury)
     with accelerators(kind=kind):
         on_gpu = read(jury, kind, load)
