@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from commands.backends.endpoint._replies import reply_of, text_of
-from commands.ports import GeneratedText, Reply
+from commands.ports import GeneratedText
 from ledger.events.money import Usage
 from tests.providers.openai import MODEL
 from tests.support.builders.events import key
@@ -21,11 +21,6 @@ def completion(
     """Return a completion with a message, by default with no word on tokens."""
     choice = {"message": message, "finish_reason": finish_reason}
     return json.dumps({"model": MODEL, "choices": [choice], "usage": usage}).encode()
-
-
-def reply_with(usage: object) -> Reply:
-    """Return a reply with this usage."""
-    return reply_of(QUERY.query_key, completion({"content": "VERDICT: A"}, usage=usage))
 
 
 def text_with(
@@ -62,7 +57,9 @@ WROTE = {"cached_tokens": 10, "cache_write_tokens": 50}  # OpenAI bills a surcha
 )
 def test_servers_count_in_many_ways_or_not_at_all(told: object, usage: Usage | None) -> None:
     """Each token is paid for once: read from a cache, written to it, thought, or plain."""
-    assert reply_with(told).usage == usage
+    body = completion({"content": "VERDICT: A"}, usage=told)
+
+    assert reply_of(QUERY.query_key, body).usage == usage
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,11 @@ def test_choices_of_one_token_need_one_row(entrant: Build) -> None:
 
     read = readings(
         passages_of(entrant(), *(("(", letter) for letter in "ABCD")),
-        load=changed(lambda model: _count(model, n_read)),
+        load=changed(
+            lambda model: model.register_forward_pre_hook(
+                lambda _, args: n_read.append(args[0].numel())
+            )
+        ),
     )
 
     assert sum(n_read) == len(read[0].context_ids)
@@ -237,8 +241,3 @@ def _rolled(model: PreTrainedModel, ids: list[int], limit: int) -> float:
         log_p = log_p_by_hand(model, ids[first : end - 1])
         total += sum(float(log_p[n - 1 - first, ids[n]]) for n in range(begin, end))
     return total
-
-
-def _count(model: PreTrainedModel, n_read: list[int]) -> None:
-    """Note how many tokens each pass reads."""
-    model.register_forward_pre_hook(lambda _, args: n_read.append(args[0].numel()))

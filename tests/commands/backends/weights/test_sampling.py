@@ -5,6 +5,7 @@ Penalty, top-k and min-p are as transformers has them, and blind to padding.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -219,16 +220,6 @@ def test_broken_logits_are_seen_in_their_row_whatever_the_settings(broken: list[
         assert choose(rows, HISTORY, how, noise).is_finite.tolist() == [False, True]
 
 
-def as_chosen(owed: list[GenerationTask]) -> list[GenerationTask]:
-    """Return tasks asked as a tournament asks them."""
-    return [
-        GenerationTask(
-            task.response_key, task.entrant, task.prompt_text, task.seed, options_of(task.entrant)
-        )
-        for task in owed
-    ]
-
-
 SETTINGS = {
     "nothing": EntrantOptions(),
     "top_k": EntrantOptions(top_k=2),
@@ -249,6 +240,7 @@ def test_each_setting_reaches_weights_on_this_machine(
     said = {}
     for name, chosen in SETTINGS.items():
         one = entrant(folder=weights, temperature=1.5, options=chosen, max_new_tokens=7)
-        (said[name],) = texts(as_chosen(tasks(one, PROMPTS[:1])))
+        (task,) = tasks(one, PROMPTS[:1])
+        (said[name],) = texts([replace(task, options=options_of(one))])
 
     assert len({*said.values()}) == len(said)
