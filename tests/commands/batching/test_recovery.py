@@ -117,6 +117,7 @@ def test_surplus_results_do_not_hide_a_batch(recorder: Recorder, clock: Clock) -
     """They are left out, as of any other batch; a stranger's of the same size has none of ours."""
     port = Surplus(prefer_tuned, now=clock.now)
     strangers_batch(recorder, port)
+    clock.sleep(1.0)  # so theirs, the older, is looked at first
     port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
 
     done = judged(recorder, port, batching(clock))
@@ -418,12 +419,13 @@ def test_a_batch_that_tells_its_queries_is_taken_up_before_it_ends(
     """Nobody waits a day to learn whose it is, nor takes another's for it."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, tells_queries=True, now=clock.now)
     strangers_batch(recorder, port)
+    clock.sleep(1.0)
     port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
 
     left_in_flight(recorder, port, batching(clock, waits=False))
 
     assert taken_up(recorder) == "batch_2"
-    assert clock.slept_s == []
+    assert clock.slept_s == [1.0]
 
 
 @pytest.mark.parametrize("tells_queries", [False, True])
