@@ -243,7 +243,8 @@ def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(
     """One by one it comes after 20 replies; in batches after two of them, of 10 each."""
     monkeypatch.setenv(MOST_QUERIES, "10")
     place = lay_out_52(tmp_path / "paid", cache="off")
-    how = ("apply", "judge", "--yes", "--provider", provider)
+    monkeypatch.setenv("TOURNEY_JUDGE_PROVIDER", provider)
+    how = ("apply", "judge", "--yes")
     is_batched = provider == "anthropic-batch"
     with FakeAnthropic() as fake:
         fake.inject(
