@@ -36,7 +36,6 @@ from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.batching import (
     MERGED,
     N_QUERIES,
-    Clock,
     again,
     batched,
     batching,
@@ -48,6 +47,7 @@ from tests.support.builders.batching import (
     receiver,
     statuses,
 )
+from tests.support.builders.clock import Clock
 from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned, record_answers, types_of
 from tests.support.builders.events import STREAM, judge, key, opened, prompt
 from tests.support.builders.money import FlatRate, MeanwhileMerged
