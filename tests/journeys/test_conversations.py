@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ledger.auditing.audit import audit
 from ledger.events.conversations import transcript
 from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Json, Said
 from tests.support.command_line.launching import Completed, launch
+from tests.support.command_line.settled import events_in
 from tests.support.command_line.warm import begin
 from tests.support.faults.death import Death
 
@@ -184,10 +184,7 @@ def test_whatever_is_killed_no_question_is_answered_twice(
         begin(folder, ("apply", "generate", "--yes"), os.environ, death=Death(step)).wait()
     done(folder, "apply", "generate", "--yes")
 
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        assert audit(ledger) == ()
-        events = [recorded.event for recorded in ledger.read()]
-    responses = [each for each in events if isinstance(each, ResponseGenerated)]
+    responses = events_in(folder, ResponseGenerated)
     assert len({each.response_key for each in responses}) == len(responses) == 3 * N_REQUESTS
     followed = {each.follows.answer for each in responses if each.follows}
     said = {each.text for each in responses if each.response_key in followed}

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from tests.support.builders.evaluations import (
 from tests.support.builders.events import STREAM, key, opened
 from tests.support.command_line.killing import kill
 from tests.support.command_line.launching import Tourney, launch
-from tests.support.command_line.settled import fields, head_of
+from tests.support.command_line.settled import events_in, fields, head_of
 from tests.support.command_line.warm import Running, begin
 from tests.support.faults.holder import held_elsewhere
 
@@ -93,14 +92,6 @@ def tables(folder: Path) -> object:
     return found["rows"]
 
 
-def observations(folder: Path) -> Iterator[SampleObserved]:
-    """Yield what was observed, of a ledger that must be without fault."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        assert audit(ledger) == ()
-        events = [recorded.event for recorded in ledger.read()]
-    yield from (event for event in events if isinstance(event, SampleObserved))
-
-
 @pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.nightly)])
 def test_killed_at_random_an_evaluation_ends_as_if_undisturbed(
     place: Path, tmp_path: Path, n_kills: int
@@ -117,7 +108,7 @@ def test_killed_at_random_an_evaluation_ends_as_if_undisturbed(
     assert launch(place, *words).returncode == 0
     after = launch(place, *plan)
 
-    seen = [each.natural_key for each in observations(place)]
+    seen = [each.natural_key for each in events_in(place, SampleObserved)]
     assert len(seen) == len(set(seen)) == N_SAMPLES
     assert tables(place) == tables(undisturbed)
     assert (before.returncode, done.returncode, after.returncode) == (9, 0, 0), done.stderr

@@ -1,23 +1,15 @@
 """What others recorded: battles and ledgers, taken in once and written out again."""
 
 import json
-import os
-import random
 import shutil
-import signal
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.importing.battles import BattleFile, import_battles
 from commands.importing.formats.catalogue import FORMATS
-from commands.importing.formats.files import records_of
-from ledger.auditing.audit import audit
-from ledger.events.imports import MAX_BATTLES, BattlesImported
 from ledger.events.registry import Event
-from ledger.storage.writer import EventWriter
 from ledger.store import Ledger
 from tests.support.builders.commands import P1, P2
 from tests.support.builders.events import STREAM, entrant, opened, prompt
@@ -25,12 +17,9 @@ from tests.support.builders.games import CHANGE, generated, judged
 from tests.support.builders.worlds import JURORS, RUBRICS, A, B, answered, heard
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields, head_of
-from tests.support.command_line.warm import begin
-from tests.support.faults.death import before
 from tests.support.faults.hostile import tamper
 
 VOTES = "model_a,model_b,winner\nbase,tuned,tie\nbase,other,model_a\n"
-N_EVENTS = 2  # that a file of votes becomes
 PLAIN = FORMATS["plain"]
 DIMENSION = b', "dimension": "factuality"'
 
@@ -312,48 +301,6 @@ def test_status_says_what_was_imported(place_with_votes: Path, tourney_with_vote
         "entrants": 3,
         "ratings": 2,
     }
-
-
-def test_an_import_killed_in_the_middle_is_made_once(tmp_path: Path) -> None:
-    """Half a file would be rated as if it were whole; whoever imports again need not ask."""
-    write_votes(tmp_path / "votes.csv")
-    words = ("import", "battles", "votes.csv")
-    expected = battles_of(tmp_path / "votes.csv")
-
-    death = before(EventWriter.append, call=N_EVENTS)
-    killed = begin(tmp_path, words, os.environ, death=death).wait()
-    left = battles_in(tmp_path / "tournament.db")
-    done = launch(tmp_path, *words)
-
-    assert killed.code == -signal.SIGKILL, killed.err
-    assert len(expected) == N_EVENTS
-    assert left == []
-    assert done.returncode == 0, done.stderr
-    assert battles_in(tmp_path / "tournament.db") == expected
-
-
-def battles_of(path: Path) -> list[BattlesImported]:
-    """Return what an undisturbed import of a file makes of it."""
-    with Ledger.in_memory() as ledger:
-        records = records_of(path, PLAIN)
-        import_battles(ledger, [BattleFile(path, records, PLAIN, "plain")])
-        return [each.event for each in ledger.read() if isinstance(each.event, BattlesImported)]
-
-
-def write_votes(path: Path) -> None:
-    """Write votes, each on a question of its own."""
-    rng = random.Random(0)  # noqa: S311  # battles, not secrets
-    rows = (f"x,y,tie,{rng.getrandbits(128):032x}\n" for _ in range(N_EVENTS * MAX_BATTLES))
-    path.write_text("model_a,model_b,winner,question_id\n" + "".join(rows))
-
-
-def battles_in(path: Path) -> list[BattlesImported]:
-    """Return what was imported into a ledger that must be without fault."""
-    with Ledger.read_only(path) as ledger:
-        assert audit(ledger) == ()
-        events = [recorded.event for recorded in ledger.read()]
-    assert all(isinstance(event, BattlesImported) for event in events)
-    return [event for event in events if isinstance(event, BattlesImported)]
 
 
 @pytest.fixture

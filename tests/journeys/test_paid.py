@@ -9,7 +9,6 @@ from typing import Any, Final
 import pytest
 
 from projections.tournament.matches import PlannedResponse
-from tests.providers.anthropic.exchange import Fault
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI
 from tests.support.command_line import paid
@@ -345,24 +344,6 @@ def test_what_nobody_agreed_to_or_can_be_paid_is_not_sent(
     assert done.code == code
     assert said in done.err
     assert not fake.bill().posts
-
-
-def test_a_key_is_nowhere(folder: Path, fake: FakeAnthropic) -> None:
-    """Neither in the ledger, nor in what was written or said, nor in a traceback."""
-    runs = [
-        tourney(folder, "run", "--yes", url=fake.url),
-        tourney(folder, "doctor", url=fake.url),
-        tourney(folder, "log", "--format", "jsonl", url=fake.url),
-    ]
-    bank = folder / "bank.jsonl"
-    bank.write_bytes(bank.read_bytes().replace(b'"gold_answer": "', b'"gold_answer": "the '))
-    fake.inject(Fault(endpoint="batches.create", kind="spend_limit"))
-    runs.append(tourney(folder, "--debug", "apply", "judge", "--yes", url=fake.url))
-
-    assert "Traceback" in runs[-1].err
-    assert not any(paid.CANARY in run.out + run.err for run in runs)
-    files = [file for file in folder.rglob("*") if file.is_file()]
-    assert [file for file in files if paid.CANARY.encode() in file.read_bytes()] == []
 
 
 HOSTILE: Final = (

@@ -14,7 +14,6 @@ from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
 from commands.spending.offer import no_price
-from ledger.auditing.audit import audit
 from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger
@@ -24,7 +23,7 @@ from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import lay_out, record, write_bank
 from tests.support.builders.money import paid, put
 from tests.support.command_line.launching import Tourney, launch
-from tests.support.command_line.settled import fields
+from tests.support.command_line.settled import events_in, fields
 
 PAID_SETTINGS = """\
 [tournament]
@@ -260,14 +259,6 @@ def tourney_at_endpoint(endpoint_folder: Path) -> Tourney:
     return partial(launch, endpoint_folder)
 
 
-def recorded(folder: Path) -> list[ResponseGenerated]:
-    """Return the responses of a ledger that must be without fault."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        assert audit(ledger) == ()
-        events = [each.event for each in ledger.read()]
-    return [event for event in events if isinstance(event, ResponseGenerated)]
-
-
 def test_a_server_without_a_price_is_asked_at_once_and_costs_a_question_mark(
     tourney_at_endpoint: Tourney, endpoint_folder: Path, fake: FakeOpenAI
 ) -> None:
@@ -289,7 +280,9 @@ def test_a_server_without_a_price_is_asked_at_once_and_costs_a_question_mark(
         0,
         "4 responses were missing: 4 generated, 0 failed",
     )
-    texts = Counter(each.text.split(" to ")[0] for each in recorded(endpoint_folder))
+    texts = Counter(
+        each.text.split(" to ")[0] for each in events_in(endpoint_folder, ResponseGenerated)
+    )
     assert texts == {"An answer at 0.0": 2, "An answer at 0.7": 2}
     assert [each["usd"] for each in at_entrants(tourney_at_endpoint)] == [None, None]
     assert ": $?" in told
@@ -325,7 +318,7 @@ def test_a_run_that_was_agreed_to_asks_each_thing_once(
     (billed / "prices.toml").write_text(dear, encoding="utf-8")
 
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    assert len(fake.traffic.asked) == len(recorded(billed)) == 4
+    assert len(fake.traffic.asked) == len(events_in(billed, ResponseGenerated)) == 4
     assert fsum(row["usd"] for row in before) == pytest.approx(fake.billed_usd, abs=1e-9)
     greedy, sampled = before
     used = greedy["n_input"] * 2.0 + greedy["n_output"] * 10.0
@@ -455,7 +448,7 @@ def test_rejected_responses_are_asked_for_again(
     assert "name some of not_finite, prompt_too_long, refused, rejected" in wrong.stderr
     assert "1 responses were missing: 1 generated, 0 failed" in retried.stderr
     assert len(fake.traffic.asked) == 5
-    assert len(recorded(endpoint_folder)) == 4
+    assert len(events_in(endpoint_folder, ResponseGenerated)) == 4
 
 
 def test_what_an_unpriced_entrant_may_have_cost_is_unknown(

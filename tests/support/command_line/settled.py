@@ -1,20 +1,29 @@
-"""A small ledger that was published, for commands that need no weights."""
+"""What a ledger holds after commands, and what they print as data."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from ledger.auditing.audit import audit
 from ledger.chain import Head
 from ledger.store import Ledger
 from tests.support.command_line.launching import Completed, launch
 
-ROOT = Path(__file__).parents[3]
+AnEvent = TypeVar("AnEvent")
 
 
 def head_of(path: Path) -> Head:
     """Return a ledger's head."""
     with Ledger.read_only(path) as ledger:
         return ledger.head
+
+
+def events_in(folder: Path, *kinds: type[AnEvent]) -> list[AnEvent]:
+    """Return the events of some kinds on a ledger, which must be sound."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        assert audit(ledger) == ()
+        events = [recorded.event for recorded in ledger.read()]
+    return [each for each in events if isinstance(each, kinds)]
 
 
 def fields(done: Completed) -> dict[str, Any]:
