@@ -290,6 +290,21 @@ def test_a_server_without_a_price_is_asked_at_once_and_costs_a_question_mark(
     assert "nothing was spent" not in told
 
 
+def test_a_run_without_a_response_does_not_say_that_all_are_there(
+    tourney_at_endpoint: Tourney, fake: FakeOpenAI
+) -> None:
+    """Nothing is owed, and nothing is known either."""
+    fake.traffic.say = lambda _: Said("To", finish_reason="content_filter")
+    tourney_at_endpoint("run")
+
+    again = tourney_at_endpoint("run")
+
+    said = "nothing remains to be done, but 2 pairs have no outcome: 2 no_response"
+    assert said in again.stderr.splitlines()
+    assert "every response and verdict" not in again.stderr
+    assert again.returncode == 6
+
+
 @pytest.mark.usefixtures("billed")
 def test_nothing_is_sent_that_nobody_agreed_to_pay(
     tourney_at_endpoint: Tourney, fake: FakeOpenAI
