@@ -18,6 +18,7 @@ from commands.ports import (
     BatchResponder,
     BatchState,
     Billing,
+    Console,
     Continuation,
     ContinuationLikelihood,
     GeneratedText,
@@ -30,6 +31,7 @@ from commands.ports import (
     NoReply,
     Reply,
     Tell,
+    no_progress,
 )
 from ledger.errors import TourneyError
 from ledger.events.registration import Entrant, JudgeSettings
@@ -37,6 +39,25 @@ from ledger.events.requests import ParameterRefused
 from ledger.store import utc_now
 from projections.verdicts.queries import JudgeQuery, queries_digest
 from tests.support.builders.anthropic import FakeTime
+
+
+class ScriptedTerminal:
+    """Keeps what was told and asked, and answers every question alike; None: there is nobody."""
+
+    def __init__(self, answer: bool | None = None) -> None:
+        self._answer = answer
+        self.asked: list[str] = []
+        self.told: list[str] = []
+
+    @property
+    def console(self) -> Console:
+        """Itself, as a use case sees it."""
+        confirm = None if self._answer is None else self._confirm
+        return Console(self.told.append, confirm, no_progress)
+
+    def _confirm(self, question: str) -> bool:
+        self.asked.append(question)
+        return bool(self._answer)
 
 
 class ScriptedGenerator:

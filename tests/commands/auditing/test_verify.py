@@ -31,8 +31,10 @@ from tests.support.builders.games import (
     generated,
     judged,
     play,
+    position_of,
     published,
 )
+from tests.support.command_line.settled import head_of
 from tests.support.faults.hostile import tamper
 
 CONTENT = "its content is not what was recorded"
@@ -50,18 +52,6 @@ def found_in(path: Path, *noted: Head) -> Verification:
     """Verify a file."""
     with Ledger.read_only(path) as ledger:
         return verify(ledger, noted, no_progress)
-
-
-def head_of(path: Path) -> Head:
-    """Return a file's head."""
-    with Ledger.read_only(path) as ledger:
-        return ledger.head
-
-
-def position_of(path: Path, type_: str) -> int:
-    """Return where the first event of a type stands."""
-    with Ledger.read_only(path) as ledger:
-        return next(row.position for row in ledger.rows() if row.type == type_)
 
 
 def claimed(path: Path, *artifacts: ArtifactDigest, **fields: object) -> int:
