@@ -17,7 +17,7 @@ from commands.judging.judge import Receipts
 from ledger.events.judging import JudgeQueryFailed, ScoreReceived, ScoreShared
 from ledger.identity import Digest
 from ledger.store import Ledger
-from tests.providers.anthropic.exchange import Fault, Shares
+from tests.providers.anthropic.exchange import Shares
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import FakeOpenAI, Json, Said
 from tests.support.builders.commands import record, write_bank, write_rubric
@@ -25,7 +25,6 @@ from tests.support.command_line import paid
 from tests.support.command_line.settled import events_in
 from tests.support.command_line.warm import Ended
 from tests.support.faults.death import Death, before
-from tests.support.patience import PATIENCE_S
 
 N_QUESTIONS: Final = 4
 N_ALIKE: Final = 1  # of them both entrants answer in the same words
@@ -236,20 +235,6 @@ def test_killed_on_the_way_scores_are_paid_once(
     assert killed.code == -signal.SIGKILL, killed.err
     require_done(folder, fake)
     require_no_more_is_owed(folder, fake)
-
-
-@pytest.mark.nightly
-def test_a_batch_of_unknown_fate_is_found_with_its_answers(
-    folder: Path, fake: FakeAnthropic
-) -> None:
-    """It runs and is billed, and only the provider knows its name."""
-    fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=PATIENCE_S))
-    process = paid.command(folder, *EVALUATE, url=fake.url)
-    process.until(lambda: len(fake.bill(settle=False).batches) == 1)
-    process.kill()
-    fake.clear()
-
-    require_done(folder, fake)
 
 
 @pytest.mark.parametrize(

@@ -238,8 +238,12 @@ def fake() -> Iterator[FakeOpenAI]:
 @pytest.fixture
 def endpoint_folder(tmp_path: Path, fake: FakeOpenAI) -> Path:
     """Give a tournament of two prompts, whose entrants are served by a machine of one's own."""
-    folder = lay_out(tmp_path)
-    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge="")
+    return at_endpoint(lay_out(tmp_path), fake)
+
+
+def at_endpoint(folder: Path, fake: FakeOpenAI, judge: str = "") -> Path:
+    """Write settings of entrants at the server, with these keys in [judge]."""
+    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge=judge)
     (folder / "tournament.toml").write_text(text, encoding="utf-8")
     return folder
 
@@ -248,9 +252,7 @@ def endpoint_folder(tmp_path: Path, fake: FakeOpenAI) -> Path:
 def billed(endpoint_folder: Path, fake: FakeOpenAI) -> Path:
     """Give the same where the server's model has a price."""
     (endpoint_folder / "prices.toml").write_text(PRICES, encoding="utf-8")
-    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge='prices = "prices.toml"')
-    (endpoint_folder / "tournament.toml").write_text(text, encoding="utf-8")
-    return endpoint_folder
+    return at_endpoint(endpoint_folder, fake, 'prices = "prices.toml"')
 
 
 @pytest.fixture
@@ -358,10 +360,7 @@ prices = "prices.toml"
 @pytest.fixture
 def all_paid(billed: Path, fake: FakeOpenAI) -> Path:
     """Give a tournament whose entrants and judge are served at a price."""
-    judge = PAID_JUDGE.format(model=MODEL, url=fake.url)
-    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge=judge)
-    (billed / "tournament.toml").write_text(text, encoding="utf-8")
-    return billed
+    return at_endpoint(billed, fake, PAID_JUDGE.format(model=MODEL, url=fake.url))
 
 
 def test_no_response_is_paid_for_that_could_not_be_judged(all_paid: Path, fake: FakeOpenAI) -> None:
