@@ -373,39 +373,20 @@ def test_hostile_responses_are_judged_stored_and_shown(tmp_path: Path, fake: Fak
     assert tourney(folder, "verify", url=fake.url).code == 0
 
 
-def test_batches_are_listed_waited_for_and_cancelled(folder: Path) -> None:
-    """Money in flight can be seen, left alone, and stopped."""
-    with paid.provider(n_looks=None) as fake:
-        sent = tourney(folder, "apply", "judge", "--yes", "--no-wait", url=fake.url)
-        nobody = tourney(folder, "batch", "wait", "nobody", url=fake.url)
-        listed = json.loads(tourney(folder, "batch", "list", "--json", url=fake.url).out)
-        (row,) = listed["rows"]
-        standing = tourney(folder, "status", url=fake.url)
-        stopped = tourney(folder, "batch", "cancel", row["batch"], url=fake.url)
-        fake.end_batches()
-        waited = tourney(folder, "batch", "wait", url=fake.url)
-        after = json.loads(tourney(folder, "batch", "list", "--json", url=fake.url).out)
-
-    assert (sent.code, stopped.code, waited.code) == (7, 0, 0), stopped.err + waited.err
-    assert nobody.code == 2, nobody.err
-    assert "'nobody'" in nobody.err
-    assert "recorded here: msgbatch_" in nobody.err
-    assert (row["status"], row["n_queries"]) == ("in flight", N_QUERIES)
-    assert f"{N_QUERIES} requests to claude-opus-5-5 are in flight" in standing.out
-    assert after["rows"][0]["status"] == "ended"
-    assert owed(folder, fake)["factuality"] == N_QUERIES // 3
-
-
 def test_a_run_need_not_wait_for_its_batches(folder: Path) -> None:
     """Each time it receives what has ended and sends what is open; the last time it publishes."""
     run = ("run", "--yes", "--no-wait")
     with paid.provider(n_looks=None) as fake:
         sent = tourney(folder, *run, url=fake.url)
         waiting = tourney(folder, *run, url=fake.url)
+        nobody = tourney(folder, "batch", "wait", "nobody", url=fake.url)
+        standing = tourney(folder, "status", url=fake.url)
         fake.end_batches()
         done = tourney(folder, *run, url=fake.url)
 
-    assert (sent.code, waiting.code, done.code) == (7, 7, 0), done.err
+    assert (sent.code, waiting.code, nobody.code, done.code) == (7, 7, 2, 0), done.err
+    assert "recorded here: msgbatch_" in nobody.err
+    assert f"{N_QUERIES} requests to claude-opus-5-5 are in flight" in standing.out
     assert f"{N_QUERIES} requests in 1 batch with the provider" in waiting.err
     assert "published in" in done.err
     assert len([*(folder / "runs").iterdir()]) == 1
