@@ -75,19 +75,6 @@ def tournament(
     )
 
 
-def test_each_wave_is_judged_and_looked_at(recorder: Recorder) -> None:
-    """As long as there are responses: here all are there, and one command does everything."""
-    record_answers(recorder, tournament(30))
-
-    done, told = judged(recorder)
-
-    assert len(recorder.state.looks) == 2
-    assert told[0].startswith("look 1 of 2: factuality: ")
-    assert told[1].startswith("look 2 of 2: factuality: 2 pairs decided")
-    assert done.n_verdicts == done.n_open == len(recorder.state.verdicts) <= 30 * 3 * 2
-    assert judged(recorder) == (JudgingSummary(0, 0, 0, 0), [])
-
-
 def test_without_looks_all_is_one_wave(recorder: Recorder) -> None:
     """Nothing is looked at or told."""
     record_answers(recorder, tournament(6, None))

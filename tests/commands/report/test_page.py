@@ -278,16 +278,6 @@ def test_a_conversation_is_read_turn_by_turn() -> None:
     assert source.count(f"<h3>Prompt</h3>{said}") == 2  # of the battle, and of all answers
 
 
-def test_neighbours_that_are_rated_alike_are_not_ahead_of_each_other() -> None:
-    """Of nothing but ties no prompt decides anything."""
-    ties: list[Fate] = ["tie"] * 6
-
-    found = page(*history(cup(), *ties))
-
-    assert "fragility" not in {each.get("id") for each in found.named("h2")}
-    assert "share the highest rating" in found.text
-
-
 def test_battles_are_called_a_sample_only_where_some_are_left_out() -> None:
     """And are filtered by disagreement only where judges disagree."""
     whole, agreed = page(*PLAYED), page(*history(cup(), *"aabbab"))
