@@ -14,7 +14,6 @@ from commands.cli.audit import differences_table, event_fields, faults_table
 from commands.errors import ConfigurationError, Refused
 from commands.ports import no_progress
 from commands.reading.parameters import settings_of
-from ledger.auditing.audit import audit
 from ledger.errors import CannotRedact
 from ledger.events.redaction import EventRedacted
 from ledger.events.registration import TournamentOpened
@@ -207,11 +206,3 @@ def test_settings_that_were_redacted_are_not_guessed(path: Path) -> None:
     with pytest.raises(ConfigurationError, match="read a later position"):
         settings_of(then, "elo")
     assert settings_of(now, "elo") == settings_of(before, "elo")
-
-
-def test_the_audit_of_a_working_command_accepts_it(path: Path) -> None:
-    """A tournament goes on after a redaction."""
-    redacted(path, "ResponseGenerated")
-
-    with Ledger.read_only(path) as ledger:
-        assert audit(ledger) == ()

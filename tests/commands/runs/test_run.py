@@ -17,7 +17,7 @@ from commands.runs.run import PublishedRun, RunSummary, publish, run_tournament
 from commands.runs.workspace import Workspace
 from commands.settings.schema import Settings
 from commands.settings.servers import Reach, Server
-from ledger.errors import CannotWrite, FolderTaken, LedgerError, StaleVersion
+from ledger.errors import CannotWrite, FolderTaken, StaleVersion
 from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, RatingsPublished
 from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
@@ -142,21 +142,6 @@ def test_any_bank_has_a_pilot_if_no_size_is_asked_for(n_prompts: int, n_drawn: i
 
     assert len(chosen) == n_drawn
     assert recorded_pilot(bank, settings().model_dump(mode="json")) == frozenset(chosen)
-
-
-def test_files_that_cannot_be_written_do_not_undo_the_run(
-    ledger: Ledger, recorder: Recorder, tmp_path: Path
-) -> None:
-    """What was paid for stays on the ledger, and the next run writes the files."""
-    (tmp_path / "runs").touch()
-    with pytest.raises(LedgerError, match="cannot write"):
-        run(recorder, tmp_path)
-    (tmp_path / "runs").unlink()
-
-    again = run(Recorder(ledger, STREAM), tmp_path)
-
-    assert again.generated.n_missing == again.judged.n_open == 0
-    assert (again.run.folder / "manifest.json").is_file()
 
 
 @pytest.fixture

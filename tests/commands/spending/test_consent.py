@@ -15,7 +15,6 @@ from commands.spending.consent import (
 from commands.spending.endpoints import Request
 from commands.spending.offer import Offer, SpendingOptions, no_price
 from commands.spending.pricing import PriceBook
-from ledger.events.registration import Entrant
 from tests.support.builders.events import entrant
 from tests.support.scripted import ScriptedTerminal
 
@@ -82,14 +81,6 @@ def test_all_that_stands_in_the_way_is_said_at_once() -> None:
         "4 requests to claude-opus-5-5",
         "1 request to org/mine",
     )
-
-
-@pytest.mark.parametrize("who", [HERE, UNPRICED])
-def test_what_costs_nothing_needs_no_consent(recorder: Recorder, who: Entrant) -> None:
-    """Weights on this machine are free, and so is a model without a price."""
-    requests = [Request(who, "Why?")]
-
-    approve_requests(recorder, requests, BOOK, SpendingOptions(), ScriptedTerminal().console)
 
 
 @pytest.mark.parametrize(("cap_usd", "n_told"), [(None, 0), (9.0, 1)])
