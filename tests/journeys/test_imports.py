@@ -1,7 +1,6 @@
 """Answers and adapters that others made, imported from the command line and gone on with."""
 
 import json
-import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -174,38 +173,3 @@ def test_the_originals_folders_become_folders_of_peft(
         assert settings["base_model_name_or_path"] == "weights"
         assert settings["lora_alpha"] == 2 * settings["r"]
         require_head_fit(place / "weights", folder, LAYERS)
-
-
-@pytest.mark.usefixtures("originals")
-def test_one_bad_file_leaves_nothing_behind(place: Path, tourney: Tourney) -> None:
-    """The file is named, what is in it is not run, and no head is written without the others."""
-    (place / "prod" / "shard_1_lora.pt").unlink()
-    torch.save({"lora_A": Trap(place / "sprung")}, place / "prod" / "shard_1_lora.pt")
-
-    done = tourney(*COMMAND, "--security", "prod")
-
-    assert done.returncode == 2, done.stderr
-    assert "prod/shard_1_lora.pt: it holds what may be code" in done.stderr
-    assert not {"imported", ".imported.draft", "sprung"} & {path.name for path in place.iterdir()}
-
-
-@pytest.mark.usefixtures("originals")
-def test_heads_of_another_depth_are_refused(tourney: Tourney) -> None:
-    """Without a manifest three layers are meant, and these heads have two."""
-    done = tourney(*COMMAND, "--robustness", "robust")
-
-    assert done.returncode == 2, done.stderr
-    assert "it is not LoRA of a head of 3 layers" in done.stderr
-    assert "set heads_depth to what it was trained with" in done.stderr
-
-
-class Trap:
-    """An object whose pickle makes a folder when it is read."""
-
-    def __init__(self, folder: Path) -> None:
-        """Set the trap."""
-        self.folder = folder
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Say what unpickling calls."""
-        return os.mkdir, (str(self.folder),)
