@@ -13,7 +13,7 @@ from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger
 from tests.providers.openai import MODEL, FakeOpenAI, Json, Said
 from tests.support.builders.commands import write_bank
-from tests.support.command_line.launching import Completed, launch
+from tests.support.command_line.launching import done
 from tests.support.command_line.served import Served
 from tests.support.command_line.settled import events_in
 from tests.support.command_line.warm import begin
@@ -85,13 +85,6 @@ def lay_out(
         for name in ENTRANTS
     }
     place.configure(entrants, further="[generation]\nmax_new_tokens = 40\n")
-
-
-def done(folder: Path, *words: str, code: int = 0) -> Completed:
-    """Run a command that ends so."""
-    ended = launch(folder, *words)
-    assert ended.returncode == code, ended.stderr + ended.stdout
-    return ended
 
 
 def require_right_turns(name: str, server: FakeOpenAI) -> None:

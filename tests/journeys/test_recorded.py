@@ -9,7 +9,7 @@ import pytest
 
 import tourney
 from tests.providers.openai import MODEL, FakeOpenAI, Json, Said
-from tests.support.command_line.launching import Completed, launch
+from tests.support.command_line.launching import done
 
 N_PROMPTS = 16
 Rows = list[dict[str, str]]
@@ -35,13 +35,6 @@ def write(path: Path, rows: Rows) -> None:
         table = csv.DictWriter(opened, [*rows[0]])
         table.writeheader()
         table.writerows(rows)
-
-
-def done(folder: Path, *words: str, code: int = 0) -> Completed:
-    """Run a command that ends so."""
-    ended = launch(folder, *words)
-    assert ended.returncode == code, ended.stderr
-    return ended
 
 
 def n_open(folder: Path) -> int:

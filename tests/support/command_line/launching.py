@@ -63,3 +63,10 @@ def launch(
         text=True,
         check=False,
     )
+
+
+def done(folder: Path, *words: str, code: int = 0) -> Completed:
+    """Run a command that ends so."""
+    ended = launch(folder, *words)
+    assert ended.returncode == code, ended.stderr + ended.stdout
+    return ended

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from ledger.auditing.audit import audit
 from ledger.chain import Head
 from ledger.store import Ledger
-from tests.support.command_line.launching import Completed, launch
+from tests.support.command_line.launching import Completed, done
 
 AnEvent = TypeVar("AnEvent")
 
@@ -26,14 +26,12 @@ def events_in(folder: Path, *kinds: type[AnEvent]) -> list[AnEvent]:
     return [each for each in events if isinstance(each, kinds)]
 
 
-def fields(done: Completed) -> dict[str, Any]:
+def fields(ended: Completed) -> dict[str, Any]:
     """Return what a command printed as JSON."""
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(ended.stdout)
     return found
 
 
 def said(folder: Path, *words: str) -> Any:  # noqa: ANN401  # JSON
     """Return the JSON that a command prints, which succeeds."""
-    done = launch(folder, *words, "--json")
-    assert done.returncode == 0, done.stderr
-    return fields(done)
+    return fields(done(folder, *words, "--json"))
