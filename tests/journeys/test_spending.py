@@ -11,18 +11,16 @@ from typing import Any
 import pytest
 
 from commands.cli.shared.workspace import workspace
-from commands.decisions.commands import RecordResponse
-from commands.ports import GeneratedText
 from commands.spending.offer import no_price
 from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger
-from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import AskingRules, OpenQuery, open_queries
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import lay_out, record, write_bank
 from tests.support.builders.money import paid, put
 from tests.support.command_line.launching import Tourney, launch
+from tests.support.command_line.paid import record_responses
 from tests.support.command_line.settled import events_in, fields
 
 PAID_SETTINGS = """\
@@ -70,14 +68,7 @@ def folder(tmp_path: Path) -> Path:
     """Give a tournament whose entrants have answered, and whose judge has not been asked."""
     folder = lay_out(tmp_path)
     (folder / "tournament.toml").write_text(PAID_SETTINGS, encoding="utf-8")
-    place = workspace(folder / "tournament.toml", None)
-    with place.recorder(print) as recorder:
-        recorder.record(place.opening)
-        bank = [prompt.prompt_id for prompt in recorder.state.bank]
-        for cell in planned_responses(recorder.state, bank):
-            text = f"{cell.entrant.entrant_id} on {cell.prompt.text}"
-            made = GeneratedText(cell.response_key, text, "stop", 3, 3, 0.1)
-            recorder.record(RecordResponse(cell, made))
+    record_responses(folder)
     return folder
 
 
