@@ -103,21 +103,16 @@ def lay_out(
 def settings(
     *,
     entrants: tuple[tuple[str, str], ...] = _OWN_WEIGHTS,
-    temperatures: bool = False,
     judge: Mapping[str, object] | None = None,
     head: str = SETTINGS,
 ) -> str:
-    """Return settings of entrants (id, weights), with further keys of [judge].
-
-    With temperatures, entrants of the same weights answer apart.
-    """
+    """Return settings of entrants (id, weights), with further keys of [judge]."""
     keys = "".join(
         f"{key} = {json.dumps(value)}\n" for key, value in {**_USUAL, **(judge or {})}.items()
     )
     tables = "".join(
         f'\n[[entrants]]\nid = "{name}"\nweights = "weights/{weights}"\n'
-        + (f"temperature = 0.{n + 10}\n" if temperatures else "")
-        for n, (name, weights) in enumerate(entrants)
+        for name, weights in entrants
     ) + "".join(
         f'\n[[rubrics]]\ndimension = "{name}"\npath = "rubrics/{name}.md"\n' for name in DIMENSIONS
     )
