@@ -24,7 +24,7 @@ from tests.support.builders.evaluations import (
 )
 from tests.support.builders.events import STREAM, key, opened
 from tests.support.command_line.killing import kill
-from tests.support.command_line.launching import Tourney, launch
+from tests.support.command_line.launching import Tourney, change, launch
 from tests.support.command_line.settled import events_in, fields, head_of
 from tests.support.command_line.warm import Running, begin
 from tests.support.faults.holder import held_elsewhere
@@ -78,12 +78,18 @@ N_SAMPLES = 12 + 4 + 6  # of an entrant
 def place(place: Path) -> Path:
     """Give the quickstart with three small evaluations, one of them of a file beside it."""
     settings = place / "tournament.toml"
-    text = settings.read_text(encoding="utf-8").partition("[[evaluations]]")[0]
-    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 300")
-    assert small_batches != text
-    settings.write_text(small_batches + SETTINGS, encoding="utf-8")
+    without_evaluations(place)
+    change(settings, "batch_tokens = 2048", "batch_tokens = 300")
+    settings.write_text(settings.read_text(encoding="utf-8") + SETTINGS, encoding="utf-8")
     (place / "mine.py").write_text(MINE, encoding="utf-8")
     return place
+
+
+def without_evaluations(folder: Path) -> None:
+    """Cut the evaluations, which stand last, from the settings."""
+    settings = folder / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").partition("[[evaluations]]")[0]
+    settings.write_text(text, encoding="utf-8")
 
 
 def tables(folder: Path) -> object:
@@ -149,11 +155,9 @@ def test_recorded_answers_are_scored_again_without_weights(place: Path, tourney:
 
 def require_an_evaluation_to_score_again(place: Path) -> None:
     """What nobody defines any more cannot be asked."""
-    settings = place / "tournament.toml"
-    text = settings.read_text(encoding="utf-8")
-    settings.write_text(text.partition("[[evaluations]]")[0], encoding="utf-8")
+    without_evaluations(place)
     done = launch(place, "project", "metrics", "--rescore")
-    settings.unlink()
+    (place / "tournament.toml").unlink()
     without = launch(place, "project", "metrics", "--rescore")
 
     assert (done.returncode, without.returncode) == (2, 2)
@@ -163,9 +167,7 @@ def require_an_evaluation_to_score_again(place: Path) -> None:
 
 def test_settings_without_evaluations_say_how_to_have_some(place: Path, tourney: Tourney) -> None:
     """There is nothing to plan."""
-    settings = place / "tournament.toml"
-    text = settings.read_text(encoding="utf-8")
-    settings.write_text(text.partition("[[evaluations]]")[0], encoding="utf-8")
+    without_evaluations(place)
 
     done = tourney("plan", "evaluate")
 

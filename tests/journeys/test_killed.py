@@ -30,7 +30,7 @@ from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.command_line import paid
 from tests.support.command_line.killing import held_by, kill
-from tests.support.command_line.launching import launch
+from tests.support.command_line.launching import change, launch
 from tests.support.command_line.settled import events_in, fields
 from tests.support.command_line.warm import MOST_QUERIES, begin, run_warm
 from tests.support.faults.death import Death, before
@@ -41,10 +41,9 @@ from tests.support.patience import PATIENCE_S
 def undisturbed(place: Path, tmp_path: Path) -> Path:
     """Give a second folder, the same two entrants, whose run nobody disturbs."""
     settings = place / "tournament.toml"
+    change(settings, "batch_tokens = 2048", "batch_tokens = 400")
     text = settings.read_text(encoding="utf-8")
-    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 400")
-    assert small_batches != text
-    head, plain, alone, *_, last = small_batches.split("[[entrants]]")
+    head, plain, alone, *_, last = text.split("[[entrants]]")
     two = f"{head}[[entrants]]{plain}[[entrants]]{alone}"
     settings.write_text(two + last[last.index("[[rubrics]]") :], encoding="utf-8")
     return shutil.copytree(place, tmp_path / "undisturbed")

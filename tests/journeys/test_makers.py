@@ -24,6 +24,7 @@ from tests.providers.openai import FakeOpenAI, Fault, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Trouble
 from tests.support.command_line import paid
+from tests.support.command_line.launching import change
 from tests.support.command_line.settled import events_in
 from tests.support.command_line.warm import MOST_QUERIES, Ended, begin, run_warm
 from tests.support.faults.death import Death, before
@@ -51,9 +52,7 @@ def folder(tmp_path: Path, fake: FakeOpenAIBatches, monkeypatch: pytest.MonkeyPa
         judge={"model": MODEL, "pilot_model": MODEL, "base_url": fake.url},
     )
     monkeypatch.setenv(MOST_QUERIES, "15")
-    settings = place / "tournament.toml"
-    text = settings.read_text(encoding="utf-8").replace("anthropic-batch", "openai-batch")
-    settings.write_text(f"{text}", encoding="utf-8")
+    change(place / "tournament.toml", "anthropic-batch", "openai-batch")
     paid.record_responses(place)
     return place
 

@@ -9,7 +9,7 @@ import pytest
 
 import tourney
 from tests.providers.openai import MODEL, FakeOpenAI, Json, Said
-from tests.support.command_line.launching import done
+from tests.support.command_line.launching import change, done
 
 N_PROMPTS = 16
 Rows = list[dict[str, str]]
@@ -324,10 +324,8 @@ def test_missing_answers_are_named_and_are_gaps(table: Path) -> None:
     answers = [{"prompt": each["prompt"], "response": each["model-b"]} for each in rows[1:]]
     (mine / "b.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in answers))
     write(table, [{**rows[0], "model-a": ""}, *rows[1:]])
-    settings = (mine / "tournament.toml").read_text(encoding="utf-8")
     old = 'responses = "../table.csv"\ncolumn = "model-b"'
-    assert old in settings
-    (mine / "tournament.toml").write_text(settings.replace(old, 'responses = "b.jsonl"'))
+    change(mine / "tournament.toml", old, 'responses = "b.jsonl"')
 
     planned = done(mine, "plan", "generate")
     generated = done(mine, "apply", "generate", code=6)
