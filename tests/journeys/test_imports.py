@@ -173,3 +173,13 @@ def test_the_originals_folders_become_folders_of_peft(
         assert settings["base_model_name_or_path"] == "weights"
         assert settings["lora_alpha"] == 2 * settings["r"]
         require_head_fit(place / "weights", folder, LAYERS)
+
+
+@pytest.mark.usefixtures("originals")
+def test_heads_of_another_depth_are_refused(tourney: Tourney) -> None:
+    """Without a manifest three layers are meant, and these heads have two."""
+    done = tourney(*COMMAND, "--robustness", "robust")
+
+    assert done.returncode == 2, done.stderr
+    assert "it is not LoRA of a head of 3 layers" in done.stderr
+    assert "set heads_depth to what it was trained with" in done.stderr
