@@ -227,15 +227,6 @@ def test_a_checkpoint_holds_while_the_ledger_grows(path: Path) -> None:
 ZERO = Head.parse(f"{'0' * 64}@0").chain
 
 
-def test_every_checkpoint_that_does_not_fit_is_told(path: Path) -> None:
-    """Each was noted by somebody, who wants to know."""
-    noted = (Head(2, key("other")), Head(1, key("another")))
-
-    faults = found_in(path, *noted).faults
-
-    assert [fault.position for fault in faults] == [1, 2]
-
-
 def test_an_event_that_cannot_be_read_does_not_stop_the_check(path: Path) -> None:
     """What stands behind it is looked at all the same."""
     at = position_of(path, "ResponseGenerated")

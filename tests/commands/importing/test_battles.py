@@ -310,15 +310,6 @@ def test_a_copy_without_prompt_ids_is_refused(
     assert len(imported(ledger)) == 1
 
 
-def test_what_follows_the_advice_is_taken_in(ledger: Ledger, tmp_path: Path) -> None:
-    """Under another name, nothing is there before it."""
-    take_in(ledger, write(tmp_path / "before.csv", *BARE))
-
-    taken = take_in(ledger, write(tmp_path / "now.csv", *BARE, "x,y,tie"), name="anew")
-
-    assert (taken.n_battles, taken.n_in_set) == (15, 15)
-
-
 def test_few_battles_that_are_alike_join_a_set(ledger: Ledger, tmp_path: Path) -> None:
     """Without prompts ten wins of x over y are within any eleven: nobody knows whose they are."""
     take_in(ledger, write(tmp_path / "before.csv", *["x,y,model_a"] * 11))

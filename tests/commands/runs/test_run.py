@@ -169,14 +169,6 @@ def claims(ledger: Ledger) -> list[RatingsPublished]:
     return [event for event in events if isinstance(event, RatingsPublished)]
 
 
-def test_a_run_is_named_by_its_mode_and_time(judged_recorder: Recorder, tmp_path: Path) -> None:
-    """Folders sort by time, and say what they hold."""
-    run = published(judged_recorder, tmp_path, mode="pilot")
-
-    assert run.folder == tmp_path / "pilot_20260427_120000"
-    assert run.is_new
-
-
 def test_the_claim_names_every_file_but_the_report_and_its_bytes(
     ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
 ) -> None:
@@ -217,18 +209,6 @@ def test_other_terms_are_another_run_even_in_the_same_second(
         "headline_20260427_120000_2",
         "headline_20260427_120000_3",
     ]
-
-
-def test_another_event_makes_another_run(judged_recorder: Recorder, tmp_path: Path) -> None:
-    """The claim of the first stays as it was; the second is of a longer history."""
-    first = published(judged_recorder, tmp_path)
-    judge(judged_recorder, P2)
-
-    second = published(judged_recorder, tmp_path)
-
-    accounts = [run.results.standings for run in (first, second)]
-    assert [a.account.decided for each in accounts for a in each.values()] == [1, 2]
-    assert first.folder != second.folder
 
 
 @pytest.mark.parametrize("is_reserved", [True, False])
