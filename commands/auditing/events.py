@@ -1,6 +1,7 @@
 """Use case: find events by a position, label or short id, or follow them as they come."""
 
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +9,7 @@ from commands.errors import NotFound, shortened
 from ledger.errors import CannotRead
 from ledger.events.evaluations import EvaluationPlanned, SampleObserved, SampleUnscorable
 from ledger.events.registration import Registered
+from ledger.events.registry import EVENTS
 from ledger.identity import Digest
 from ledger.recorded import Recorded, StoredEvent
 from ledger.store import Ledger
@@ -34,9 +36,9 @@ def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
         )
     ) or ()
     if not events:
-        raise NotFound(
-            f"{name!r} is not a position, label or key in {ledger.path}; see `tourney log`"
-        )
+        near = get_close_matches(name, EVENTS.types, n=2)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see `tourney log`"
+        raise NotFound(f"{name!r} is not a position, label or key in {ledger.path}; {hint}")
     if len({event.decode().event.natural_key[0] for event in events}) > 1:
         meant = shortened([f"{event.position} {event.type}" for event in events])
         raise NotFound(

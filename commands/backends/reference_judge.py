@@ -15,7 +15,7 @@ from typing import Final
 
 from sacrebleu.metrics.chrf import CHRF
 
-from commands.judging.panel import REFERENCE_MODEL
+from commands.judging.panel import REFERENCE_MODEL, TIE_BAND
 from commands.ports import Reply
 from ledger.events.conversations import turns_in
 from projections.verdicts.queries import JudgeQuery, PairQuery, ScoreQuery
@@ -26,8 +26,7 @@ _PASSES: Final = 50.0  # chrF from which an answer passes, where a rubric wants 
 class ReferenceJudge:
     """Compares responses with the gold answer; a difference within the tie band is a TIE."""
 
-    def __init__(self, *, tie_band: float) -> None:
-        self._tie_band = tie_band
+    def __init__(self) -> None:
         self._chrf = lru_cache(maxsize=None)(CHRF().sentence_score)
 
     n_together = 256
@@ -56,10 +55,10 @@ class ReferenceJudge:
     def _verdict(self, query: PairQuery) -> tuple[str, str]:
         said = map(_last_said, (query.shown_a, query.shown_b))
         a, b = (self._closeness(query, text) for text in said)
-        verdict = "TIE" if abs(a - b) <= self._tie_band else "A" if a > b else "B"
+        verdict = "TIE" if abs(a - b) <= TIE_BAND else "A" if a > b else "B"
         why = (
             f"chrF to the reference answer: response A {a:.2f}, response B {b:.2f};"
-            f" within {self._tie_band:g} is a tie."
+            f" within {TIE_BAND:g} is a tie."
         )
         return why, verdict
 

@@ -110,7 +110,7 @@ class ConfiguredBackends:
             case "reference":
                 from commands.backends.reference_judge import ReferenceJudge
 
-                return ReferenceJudge(tie_band=float(dict(judge.parameters)["tie_band"]))
+                return ReferenceJudge()
             case _:
                 assert_never(judge.provider)
 

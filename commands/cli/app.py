@@ -108,10 +108,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry("project.viewing", "view"),
         Entry("audit", "log"),
     ),
-    "Money": (
-        Group("batch", "Manage the batches at a provider.", _BATCHES),
-        Entry("plan", "prices"),
-    ),
+    "Money": (Group("batch", "Manage the batches at a provider.", _BATCHES),),
     "Audit": (
         *_of("audit", "verify", "replay", "backup", "redact"),
         Entry("run", "doctor"),

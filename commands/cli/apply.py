@@ -99,7 +99,6 @@ def generate(ctx: Selected, retry: RetryResponses = None) -> None:
 def judge(
     ctx: Selected,
     judge: options.AskedJudge = None,
-    provider: options.Provider = None,
     retry: Retry = None,
     repeat: options.Repeat = None,
 ) -> None:
@@ -109,7 +108,7 @@ def judge(
     """
     selection = ctx.selection
     reasons = failure_reasons(retry)
-    place = workspace(selection.config, selection.ledger, provider=provider)
+    place = workspace(selection.config, selection.ledger)
     settings, folder = place.settings, place.folder
     prompts = prompts_to_judge(place.opening, settings, selection.mode)
     how = JudgingOptions(

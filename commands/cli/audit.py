@@ -39,14 +39,10 @@ def log(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ID]",
-            help="A position, a label, or the start of a key: print its events whole, as JSON.",
-        ),
-    ] = None,
-    event_type: Annotated[
-        str | None,
-        typer.Option(
-            "--type", autocompletion=lambda: [*EVENTS.types], help="Only events of this type."
+            metavar="[NAME]",
+            autocompletion=lambda: [*EVENTS.types],
+            help="An event type: list those events. A position, a label, or the start of a key:"
+            " print its events whole, as JSON.",
         ),
     ] = None,
     limit: options.Limit = None,
@@ -56,35 +52,31 @@ def log(
 ) -> None:
     """List events, the newest last, or print those of an id whole.
 
-    Example: tourney log --type VerdictReceived --limit 20
+    Example: tourney log VerdictReceived --limit 20
     """
     selection = ctx.selection
-    if event_type is not None and event_type not in EVENTS.types:
-        raise ConfigurationError(
-            [f"--type {event_type!r} is not an event type; known: {', '.join(EVENTS.types)}"]
-        )
-    if follow and name is not None:
+    is_listed = name is None or name in EVENTS.types
+    if follow and not is_listed:
         raise ConfigurationError(["--follow lists what is new: leave out the id"])
     with Ledger.read_only(selection.path) as opened:
         chosen = selection.position_in(opened)
         until = opened.head.position if chosen is None else chosen
-        if name is None:
-            rows = opened.newest_rows(until=until, event_type=event_type, limit=limit)
+        if name is None or is_listed:
+            rows = opened.newest_rows(until=until, event_type=name, limit=limit)
         else:
-            found = (row for row in find_events(opened, name) if row.position <= until)
-            meant = tuple(row for row in found if event_type in {None, row.type})
+            meant = tuple(row for row in find_events(opened, name) if row.position <= until)
             rows = meant if limit is None else meant[-limit:]
     writer = selection.writer
     if follow and writer.chosen is Format.JSON:  # a document has no end that could be followed
         writer = Writer(Format.JSONL)
-    if name is None:
+    if is_listed:
         writer.write(log_table(rows))
     else:
         for row in rows:
             write_json(event_fields(row))
     if follow:
         for row in follow_rows(selection.path, until, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
-            if event_type in {None, row.type}:
+            if name in {None, row.type}:
                 Writer(Format.JSONL).write(log_table([row]))
 
 

@@ -24,10 +24,9 @@ from commands.ports import OnProgress
 from commands.runs.workspace import open_alone
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EvaluationOptions
-from ledger.identity import StreamId, digest_of
+from ledger.identity import StreamId
 
 _STREAM: Final = StreamId("evaluations")
-_LONGEST: Final = 40  # characters of a system prompt in a label
 
 
 def evaluate(
@@ -36,7 +35,7 @@ def evaluate(
         typer.Argument(
             metavar="WEIGHTS",
             help="A folder of weights, a folder of an adapter that names its base weights, or"
-            " `org/name` on the Hugging Face Hub.",
+            " `org/name` on the Hugging Face Hub, or its revision v1 as `org/name@v1`.",
         ),
     ],
     uses: Annotated[
@@ -51,9 +50,6 @@ def evaluate(
         list[Path] | None,
         typer.Option(metavar="DIR", help="A LoRA adapter to merge into the weights. Repeatable."),
     ] = None,
-    revision: Annotated[
-        str | None, typer.Option(help="Branch, tag or commit of `org/name`. Default: main.")
-    ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most this many items of each evaluation.")
     ] = None,
@@ -63,9 +59,6 @@ def evaluate(
             help="Use the chat template: turns (each example is two turns) or one-turn; none: plain"
             " text, the default except for rollouts."
         ),
-    ] = None,
-    system: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="System prompt, with --chat.")
     ] = None,
     ledger: Annotated[
         Path,
@@ -83,13 +76,12 @@ def evaluate(
     """
     writer = Writer(output_format, as_json)
     generation = GenerationSection()
-    how = EvaluationOptions(length=limit, chat=chat, system=system)
+    how = EvaluationOptions(length=limit, chat=chat)
     entrant = read_checkpoint(
         weights,
-        f"{_label(weights, adapter or ())}{_asked(chat, system)}",
+        f"{_label(weights, adapter or ())}{'' if chat is None else f' [{chat}]'}",
         generation,
         adapter or (),
-        revision=revision,
         fetch=fetch_snapshot,
     )
     with inferences_on(engine, _Alone(generation), say) as inference_of:
@@ -129,17 +121,3 @@ def _label(weights: Path, adapters: Sequence[Path]) -> str:
     return "+".join(
         str(folder.relative_to(here) if here in folder.parents else folder) for folder in folders
     )
-
-
-def _asked(chat: ChatForm | None, system: str | None) -> str:
-    """Return what tells the same weights apart that are asked in several ways.
-
-    A long system prompt is shortened; the plan has it whole.
-    """
-    if chat is None:
-        return ""
-    if system is None:
-        return f" [{chat}]"
-    line = " ".join(system.split())
-    is_whole = line == system and len(line) <= _LONGEST
-    return f" [{chat}: {line if is_whole else f'{line[:_LONGEST]}... {digest_of(system)[:8]}'}]"

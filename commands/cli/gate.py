@@ -8,21 +8,24 @@ import typer
 from commands.backends.wiring import backends_on, reach
 from commands.cli.shared import completion
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import notes_of, read_verdicts, with_source
+from commands.cli.shared.reading import read_verdicts, with_source
 from commands.cli.shared.selection import JUDGED, SPENDING, WRITTEN, Selected, Selection, selecting
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import spending_of, workspace
-from commands.cli.tables.table import Table, table_of
+from commands.cli.tables.table import Table, judged_by, table_of
 from commands.errors import ConfigurationError, counted
 from commands.judging.session import JudgingOptions
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.resolve import require_known
 from commands.runs.gate import run_gate
+from ledger.events.values import MAX_POINTS
+from projections.battles.columns import battles_of
 from projections.ratings.gate import MARGIN, GatePolicy, GateQuestion, gate_looks
 from projections.results.ratings import GateRow
 
 _WORSE: Final = 3  # exit codes
 _NOT_ENOUGH: Final = 6
+_LEAST_MARGIN: Final = 0.01  # Elo points; the forecast grows with the square of its inverse
 _VERDICTS: Final[Mapping[GatePolicy, str]] = {
     "not-worse": "Not worse: the interval lies above -margin. Worse: it lies below 0.",
     "better": "Better: the interval lies above 0. Worse: it lies below 0.",
@@ -49,11 +52,9 @@ def gate(
         ),
     ],
     margin: Annotated[
-        float, typer.Option(min=0, help="Elo points that the candidate may be behind.")
+        float,
+        typer.Option(help="Elo points that the candidate may be behind. 0: it must be ahead."),
     ] = MARGIN,
-    better: Annotated[
-        bool, typer.Option("--better", help="Let the candidate pass only if it is ahead.")
-    ] = False,
     runs: Annotated[
         bool,
         typer.Option(
@@ -69,7 +70,9 @@ def gate(
     Example: tourney gate --candidate full_poe --baseline base_olmo
     """
     selection = ctx.selection
-    question = GateQuestion(candidate, baseline, margin, "better" if better else "not-worse")
+    question = GateQuestion(candidate, baseline, margin)
+    if margin and not _LEAST_MARGIN <= margin <= MAX_POINTS:  # NaN, too
+        raise ConfigurationError([f"--margin {margin:g}: write 0, or points such as {MARGIN:g}"])
     if candidate == baseline:
         raise ConfigurationError(["--candidate and --baseline are the same entrant; name two"])
     if runs:
@@ -91,10 +94,19 @@ def _table(rows: Sequence[GateRow], question: GateQuestion, source: JudgedTourna
         rows,
         "tourney/gate@1",
         f"{question.candidate} beside {question.baseline}",
-        notes=(*_notes(rows), _VERDICTS[question.policy] + _ERRORS, *notes_of(source)),
+        notes=(*_notes(rows), _VERDICTS[question.policy] + _ERRORS, *_accounts(source, question)),
         facts={"policy": question.policy},
         without={"why"},
     )
+
+
+def _accounts(source: JudgedTournament, question: GateQuestion) -> Iterator[str]:
+    """Yield who judged, and how many pairs of the two, or else of all, have which outcome."""
+    yield judged_by(source.judges)
+    for dimension, settlements in source.settlements.items():
+        pair = {*question.pair}
+        own = [settlement for settlement in settlements if settlement.pairing.entrants == pair]
+        yield f"{dimension}: {battles_of(own or settlements).account.sentence()}"
 
 
 def _run(selection: Selection, question: GateQuestion) -> None:

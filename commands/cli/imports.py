@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
+from msgspec.structs import asdict
 
 from commands.auditing.soundness import require_sound
 from commands.backends.wiring import make_shard_reader
-from commands.cli.project.outcomes import imported_ratings_table
+from commands.cli.project.status import best_first
 from commands.cli.shared import options
 from commands.cli.shared.output import say
 from commands.cli.shared.reading import set_name
 from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selected, selecting
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables.table import Table, table_of
-from commands.entrants.hydra_import import DEFAULT_DEPTH, ImportedAdapter, ShardSets, import_hydra
+from commands.entrants.hydra_import import ImportedAdapter, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted, shortened
 from commands.importing.battles import (
     BattleFile,
@@ -41,9 +42,11 @@ from commands.importing.responses import (
     import_responses,
 )
 from ledger.errors import BrokenExport
+from ledger.events.imports import RatingsImported
 from ledger.exchange import read_export
 from ledger.store import Ledger
 from projections.results.columns import KEPT, Column, Shown
+from projections.results.outcomes import ImportedRatingRow
 
 _LONGEST_HEADER: Final = 1_000  # bytes
 _CLAIM: Final = (
@@ -106,12 +109,11 @@ def battles(
             metavar="FILE...", help="A .csv, .json, .jsonl or .parquet file; - is standard input."
         ),
     ],
-    source: Annotated[
+    layout: Annotated[
         str | None,
         typer.Option(
-            "--from",
             autocompletion=lambda: [*FORMATS],
-            help=f"The format of the files: {', '.join(FORMATS)}. Default: the one that has their"
+            help=f"The layout of the files: {', '.join(FORMATS)}. Default: the one that has their"
             " columns.",
         ),
     ] = None,
@@ -124,7 +126,7 @@ def battles(
 
     Example: tourney import battles train.csv
     """
-    of = None if source is None else _format_named(source)
+    of = None if layout is None else _format_named(layout)
     with ExitStack() as copies:
         chosen = [
             _battle_file(file, of, name, copies.enter_context(readable_again(file)))
@@ -183,24 +185,13 @@ def hydra_weights(
     uncertainty: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder of the uncertainty head.")
     ] = None,
-    heads: Annotated[int, typer.Option(min=1, help="The number of shards in each set.")] = 9,
-    heads_depth: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="The number of layers of a head. Default: as the security shards' manifest.json"
-            f" says, else {DEFAULT_DEPTH}.",
-        ),
-    ] = None,
 ) -> None:
     """Convert the shards of a Hydra to PEFT adapters.
 
     Example: tourney import hydra-weights models/olmo2 models/hydra --security weights/prod
     """
     sets = ShardSets(security, robustness, uncertainty)
-    imported = import_hydra(
-        weights, out, sets, make_shard_reader(), n_heads=heads, heads_depth=heads_depth
-    )
+    imported = import_hydra(weights, out, sets, make_shard_reader())
     ctx.selection.writer.write(imported_table(out, imported))
     say(f"{counted(len(imported), 'adapter')} in {out}")
 
@@ -259,12 +250,12 @@ def _is_export(file: Path) -> bool:
 
 
 def _format_named(name: str) -> BattleFormat:
-    """Return the format that --from names."""
+    """Return the format that --layout names."""
     if name in FORMATS:
         return FORMATS[name]
     close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
     remedy = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(FORMATS)}"
-    raise ConfigurationError([f"--from {name!r} is not a format of battles; {remedy}"])
+    raise ConfigurationError([f"--layout {name!r} is not a layout of battles; {remedy}"])
 
 
 class ImportedFileRow(NamedTuple):
@@ -341,6 +332,19 @@ def imported_table(out: Path, imported: Sequence[ImportedAdapter]) -> Table:
         "tourney/hydra-weights@1",
         f"Adapters in {out}",
         facts={"folder": str(out)},
+    )
+
+
+def imported_ratings_table(name: str, imported: RatingsImported) -> Table:
+    """Return a row for each rating of a set, on its own scale, best first."""
+    return table_of(
+        ImportedRatingRow,
+        (ImportedRatingRow(set=name, **asdict(rating)) for rating in best_first(imported)),
+        "tourney/imported-ratings@1",
+        "Imported ratings",
+        facts={
+            "sets": [{"set": name, "arena": imported.arena, "judge_model": imported.judge_model}]
+        },
     )
 
 

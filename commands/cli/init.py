@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
@@ -14,8 +14,7 @@ from commands.cli.shared import options
 from commands.cli.shared.output import say
 from commands.cli.shared.selection import Selection
 from commands.errors import ConfigurationError, counted
-from commands.importing.answer_tables import AnswersTable, read_answers_table
-from commands.importing.bank import read_prompts
+from commands.importing.answer_tables import AnswersTable, PromptTable, read_table
 from commands.importing.labelled_pairs import VOTES_FILE
 from commands.settings.starting.demo import Example, files_of_example
 from commands.settings.starting.new_tournament import (
@@ -35,8 +34,7 @@ _SPELLING: Final = (
 class Wanted(NamedTuple):
     """What a new tournament is made of, as its user says it; None: nothing was said."""
 
-    prompts: Path | None = None
-    answers: Path | None = None
+    source: Path | None = None  # of answers, or of prompts
     entrants: tuple[str, ...] = ()
     judge: str | None = None
 
@@ -45,19 +43,14 @@ def init(
     folder: Annotated[
         Path, typer.Argument(metavar="[DIR]", help="The folder to write the files to.")
     ] = Path(),
-    from_csv: Annotated[
+    source: Annotated[
         Path | None,
         typer.Option(
+            "--from",
             metavar="FILE",
-            help="Take the prompts of a table: CSV, JSON, JSON lines or Parquet.",
-        ),
-    ] = None,
-    from_answers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Compare the answers of a table with a column for each system, of another tool's"
-            " file, or of all files in a folder. Or check a judge by labelled pairs of answers.",
+            help="What there is: answers, as a table with a column for each system, another tool's"
+            " file or a folder; pairs of answers that people labelled, to check the judge; or a"
+            " table of prompts.",
         ),
     ] = None,
     entrant: Annotated[
@@ -81,11 +74,9 @@ def init(
     These are settings, prompts, a rubric, the judge's instructions and a schema for editors. Other
     files are kept. On a terminal, without options, it asks what to compare.
 
-    Example: tourney init mine --from-csv prompts.csv --judge claude-sonnet-5-5
+    Example: tourney init mine --from prompts.csv --judge claude-sonnet-5-5
     """
-    wanted = Wanted(from_csv, from_answers, tuple(entrant or ()), judge)
-    if from_answers is not None and from_csv is not None:
-        raise ConfigurationError(["--from-csv and --from-answers exclude each other; use one"])
+    wanted = Wanted(source, tuple(entrant or ()), judge)
     if example is not None:
         names = _write_example(folder, example, wanted)
     else:
@@ -109,11 +100,10 @@ def _written(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
 def _asked() -> Wanted:
     """Ask what to compare; an empty answer takes what stands there without."""
     say("What do you compare? Press Enter where you have nothing yet.")
-    answers = _asked_for("A table of answers that you have (CSV, JSON, JSON lines, Parquet)")
-    entrants = () if answers else tuple(_asked_entrants())
-    prompts = None if answers else _asked_for("A file of prompts (CSV, JSON, JSON lines, Parquet)")
+    source = _asked_for("A file of answers or of prompts (CSV, JSON, JSON lines, Parquet)")
+    entrants = tuple(_asked_entrants())
     judge = _asked_for("The judge, as anthropic/claude-opus-5-5")
-    return Wanted(_path(prompts), _path(answers), entrants, judge)
+    return Wanted(None if source is None else Path(source).expanduser(), entrants, judge)
 
 
 def _asked_entrants() -> Iterator[str]:
@@ -128,18 +118,8 @@ def _asked_for(question: str) -> str | None:
     return answer.strip() or None
 
 
-def _path(answer: str | None) -> Path | None:
-    return None if answer is None else Path(answer).expanduser()
-
-
 def _write_new(folder: Path, wanted: Wanted) -> tuple[str, ...]:
-    if wanted.answers is not None:
-        answers = read_answers_table(wanted.answers)
-        _tell_of_answers(folder, answers)
-        files = {} if answers.labelled is None else answers.labelled.files()
-        new = NewTournament(answers.prompts, wanted.entrants, wanted.judge, answers.entrants, files)
-    else:
-        new = NewTournament(_prompts(wanted.prompts), wanted.entrants, wanted.judge)
+    new = _new_tournament(folder, wanted)
     names = _written(folder, files_of(folder, new))
     n_gold = sum("gold_answer" in prompt for prompt in new.prompts)
     if 0 < n_gold < len(new.prompts):
@@ -155,13 +135,25 @@ def _write_new(folder: Path, wanted: Wanted) -> tuple[str, ...]:
     return names
 
 
-def _prompts(csv: Path | None) -> Sequence[Mapping[str, object]]:
-    if csv is None:
-        return FIRST_PROMPTS
-    table = read_prompts(options.or_standard_input(csv))
-    if table.unused:
-        say(f"unused columns of {csv}: {', '.join(table.unused)} (--from-answers reads answers)")
-    return table.prompts
+def _new_tournament(folder: Path, wanted: Wanted) -> NewTournament:
+    """Return what the files are made of; say what was found where it begins with a file."""
+    if wanted.source is None:
+        return NewTournament(FIRST_PROMPTS, wanted.entrants, wanted.judge)
+    found = read_table(options.or_standard_input(wanted.source), len(wanted.entrants))
+    if isinstance(found, PromptTable):
+        _tell_of_prompts(wanted, found)
+        return NewTournament(found.prompts, wanted.entrants, wanted.judge)
+    _tell_of_answers(folder, found)
+    files = {} if found.labelled is None else found.labelled.files()
+    return NewTournament(found.prompts, wanted.entrants, wanted.judge, found.entrants, files)
+
+
+def _tell_of_prompts(wanted: Wanted, table: PromptTable) -> None:
+    """Say that a table was taken for prompts alone, and how its answers would be compared."""
+    unused = f"; unused columns: {', '.join(table.unused)}" if table.unused else ""
+    say(f"{wanted.source}: {counted(len(table.prompts), 'prompt')}, no answers{unused}")
+    if len(table.unused) > 1 and len(wanted.entrants) > 1:
+        say("to compare the answers in these columns, leave out --entrant")
 
 
 def _tell_of_answers(folder: Path, answers: AnswersTable) -> None:
@@ -171,7 +163,9 @@ def _tell_of_answers(folder: Path, answers: AnswersTable) -> None:
     for fault in answers.unread:
         say(f"no answers: {fault}")
     if answers.labelled is None:
-        say(f"{counted(len(answers.entrants), 'entrant')}: {', '.join(answers.entrants)}")
+        say(
+            f"answers of {counted(len(answers.entrants), 'entrant')}: {', '.join(answers.entrants)}"
+        )
         say(f"if one of these columns holds no answers, remove its table from {folder / SETTINGS}")
         if answers.n_empty:
             empty = counted(answers.n_empty, "empty cell counts", "empty cells count")

@@ -1,8 +1,6 @@
-"""`tourney plan` and `prices`: what remains to be done and what it costs. Nothing is written."""
+"""`tourney plan`: what remains to be done and what it costs. Nothing is written."""
 
-import datetime as dt
-import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -18,7 +16,6 @@ from commands.backends.wiring import (
     make_token_counter,
 )
 from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import say
 from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selected, Selection, selecting
 from commands.cli.shared.workspace import tell_unanswered, workspace
@@ -30,7 +27,7 @@ from commands.cli.tables.plan import (
     requests_table,
     requests_text,
 )
-from commands.cli.tables.table import Table, table_of
+from commands.cli.tables.table import Table
 from commands.decisions.recorder import (
     count_missing_responses,
     count_missing_verdicts,
@@ -45,31 +42,24 @@ from commands.judging.cascades import CascadeAdvice, advise_on_cascade
 from commands.judging.designs import DesignGoal, forecast_designs
 from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
-from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
+from commands.judging.session import JudgingOptions, chosen_judge
 from commands.judging.stops import forecast_stops
 from commands.judging.unreadable import tell_without_gold
 from commands.reading.resolve import require_known
 from commands.runs.register import prompts_to_judge
 from commands.runs.workspace import Workspace
-from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
 from commands.spending.endpoints import endpoint_costs
 from commands.spending.forecast import PlannedCost, counted_sample, plan_cost, way_as_set
-from commands.spending.price_table import PricedModel, PriceTable, price_table
 from commands.spending.pricing import PriceBook, Pricing, TokenPricing, price_book
-from ledger.events.money import Usage
-from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Json, PromptId
+from ledger.identity import PromptId
 from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of
 from projections.fold import Projection, State, fold
 from projections.ratings.judge_bias.several_judges import family_of
-from projections.results.columns import KEPT, Column, Shown
-from projections.results.money import FRACTIONS
 from projections.tournament.folding import tournament_of
 from projections.tournament.remaining import (
-    AskingRules,
     OpenQuery,
     awaited_queries,
     missing_responses,
@@ -176,7 +166,7 @@ def judge(
     state = with_recorded_answers(
         _rehearsed(place), prompts, ConfiguredBackends(settings, folder).recorded()
     )
-    asked = chosen_judge(state, settings, JudgingOptions(selection.mode, judge))
+    asked = chosen_judge(state, settings, folder, JudgingOptions(selection.mode, judge))
     if show_prompt is not None:
         build = make_request_builder(settings, asked)
         previews = preview_requests(state, show_prompt, asked, build)
@@ -191,7 +181,8 @@ def judge(
     if repeat is not None:
         table, is_open = _planned_repeats(planned, repeat)
     else:
-        table, is_open = _planned_queries(planned, selection.mode)
+        of_mode = chosen_judge(state, settings, folder, JudgingOptions(selection.mode))
+        table, is_open = _planned_queries(planned, of_mode)
     selection.writer.write(table)
     if repeat is None:
         tell_without_gold(state, prompts, say)
@@ -211,9 +202,9 @@ class _PlannedJudging(NamedTuple):
     counts_tokens: bool
 
     @property
-    def about(self) -> tuple[Tournament, Collection[PromptId], JudgeSettings, AskingRules]:
+    def about(self) -> tuple[Tournament, Collection[PromptId], JudgeSettings, int]:
         """What open queries follow from."""
-        return self.state, self.prompts, self.judge, asking_rules(self.settings.judge)
+        return self.state, self.prompts, self.judge, self.settings.judge.retries
 
     def pricing(self, queries: Sequence[OpenQuery]) -> Pricing:
         """Return the judge's prices; its provider may have counted the tokens of some queries."""
@@ -230,16 +221,16 @@ class _PlannedJudging(NamedTuple):
 
 def _designs(planned: _PlannedJudging, goal: DesignGoal) -> Table:
     """Compare designs."""
-    state, prompts, judge, rules = planned.about
+    state, prompts, judge, retries = planned.about
     separate = goal.separate or ()
     require_known("--separate", separate, [entrant.entrant_id for entrant in state.roster])
     if len({*separate}) < len(separate):
         raise ConfigurationError(["--separate names one entrant twice; name two"])
     pricing = planned.pricing(open_queries(*planned.about))
-    return designs_table(forecast_designs(state, prompts, judge, pricing, rules, goal), goal)
+    return designs_table(forecast_designs(state, prompts, judge, pricing, retries, goal), goal)
 
 
-def _planned_queries(planned: _PlannedJudging, mode: Mode) -> tuple[Table, bool]:
+def _planned_queries(planned: _PlannedJudging, of_mode: JudgeSettings) -> tuple[Table, bool]:
     """Return what is missing, what it costs, and what is left out; and whether anything is."""
     state, prompts, judge, _ = planned.about
     queries, awaited = open_queries(*planned.about), awaited_queries(*planned.about)
@@ -259,14 +250,13 @@ def _planned_queries(planned: _PlannedJudging, mode: Mode) -> tuple[Table, bool]
         edited_texts(state, missing_responses(state, prompts)),
         edited_answers(state, queries, judge),
         (*not_asked(state, judge), *(by_looks if is_whole else ())),
-        _advice(planned, mode),
+        _advice(planned, of_mode),
     )
     return table, any(row.n_queries or row.n_waiting for row in rows)
 
 
-def _advice(planned: _PlannedJudging, mode: Mode) -> Sequence[CascadeAdvice]:
+def _advice(planned: _PlannedJudging, cheap: JudgeSettings) -> Sequence[CascadeAdvice]:
     """Advise on asking the judge on a share only, beside the mode's judge."""
-    cheap = chosen_judge(planned.state, planned.settings, JudgingOptions(mode))
     if cheap == planned.judge:
         return []
     both, pricing_of = (cheap, planned.judge), partial(planned.book.pricing, state=planned.state)
@@ -275,9 +265,9 @@ def _advice(planned: _PlannedJudging, mode: Mode) -> Sequence[CascadeAdvice]:
 
 def _planned_repeats(planned: _PlannedJudging, n: int) -> tuple[Table, bool]:
     """Return which of so many repeats are open, and what they cost; and whether any is."""
-    state, prompts, judge, rules = planned.about
+    state, prompts, judge, retries = planned.about
     repeats = [*islice(repeats_of(state, prompts, judge), n)]
-    queries = open_repeats(state, repeats, rules)
+    queries = open_repeats(state, repeats, retries)
     cost = planned.cost(queries, planned.book.pricing(judge, state))
     drawn = counted(len(repeats), "query", "queries")
     note = f"they ask {drawn} with a verdict again, drawn by the seed"
@@ -304,7 +294,8 @@ def _warn_of_old_prices(pricing: TokenPricing) -> None:
     priced, today = pricing.prices.of(pricing.judge.model), datetime.now(UTC).date()
     if priced is not None and priced.source.sheet.is_stale(today):
         days = priced.source.sheet.age_days(today)
-        say(f"{priced.source.title} are {days} days old and may have changed; see `tourney prices`")
+        old = f"{priced.source.title} are {days} days old and may have changed"
+        say(f"{old}; compare {priced.source.path} with the provider's")
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
@@ -354,101 +345,3 @@ def _recorded(
         return projection.initial
     with Ledger.read_only(place.ledger) as ledger:
         return fold(projection, ledger.read(types=types))
-
-
-@selecting("config", *WRITTEN)
-def prices(ctx: Selected) -> None:
-    """Show the price table and its date.
-
-    Example: tourney prices --json
-    """
-    config = ctx.selection.config
-    if config == DEFAULT_CONFIG and not config.exists():
-        table = price_table()
-    else:
-        table = price_book(read_settings(config, os.environ), config.parent).table
-    ctx.selection.writer.write(prices_table(table, datetime.now(UTC).date()))
-
-
-_SHORT = Usage(n_input=0, n_output=0)
-
-
-def _usd(heading: str, importance: int) -> Column:
-    return Column(heading, FRACTIONS, unknown="?", importance=importance)
-
-
-class PriceRow(NamedTuple):
-    """The price of a model, in dollars per million tokens."""
-
-    model: Shown[str]
-    input_usd: Annotated[float | None, _usd("Input", KEPT)]
-    output_usd: Annotated[float | None, _usd("Output", KEPT)]
-    cache_write_5m_usd: Annotated[float | None, _usd("Write 5m", 1)]
-    cache_write_1h_usd: Annotated[float | None, _usd("Write 1h", 1)]
-    cache_read_usd: Annotated[float | None, _usd("Read", 1)]
-    batch_input_usd: Annotated[float | None, _usd("Batch in", 2)]
-    batch_output_usd: Annotated[float | None, _usd("Batch out", 2)]
-    min_cacheable_tokens: Annotated[int | None, Column("Caches from", unknown="?", importance=0)]
-    long_prompt_tokens: int | None
-    long_prompt_factor: float | None
-    source: Annotated[str, Column("From", importance=0)]
-
-
-def prices_table(prices: PriceTable, today: dt.date) -> Table:
-    """Return the valid price of each model, in dollars per million tokens."""
-    held: dict[str, PricedModel] = {}
-    for priced in prices.rows:
-        held.setdefault(priced.row.id, priced)
-    return table_of(
-        PriceRow,
-        map(_price_row, held.values()),
-        "tourney/prices@1",
-        "Dollars per million tokens",
-        notes=(*_long_prompts(held.values()), *age_notes(prices, today)),
-        facts={"today": today.isoformat(), "sheets": [*_sheets(prices, today)]},
-    )
-
-
-def age_notes(prices: PriceTable, today: dt.date) -> Iterator[str]:
-    """Yield the age of each price table, with a warning where it may be out of date."""
-    for named in prices.sheets:
-        days = counted(named.sheet.age_days(today), "day")
-        stale = ": prices may have changed, check them" if named.sheet.is_stale(today) else ""
-        yield f"{named.title}, {days} old{stale}; from {', '.join(named.sheet.sources) or '?'}"
-
-
-def _price_row(priced: PricedModel) -> PriceRow:
-    price, row = priced.price(_SHORT, in_batch=False), priced.row
-    batch = priced.price(_SHORT, in_batch=True)
-    return PriceRow(
-        model=row.id,
-        input_usd=price.input,
-        output_usd=price.output,
-        cache_write_5m_usd=price.cache_write_5m,
-        cache_write_1h_usd=price.cache_write_1h,
-        cache_read_usd=None if row.cache_read_factor is None else price.cache_read,
-        batch_input_usd=batch.input,
-        batch_output_usd=batch.output,
-        min_cacheable_tokens=row.min_cacheable_tokens,
-        long_prompt_tokens=row.long_prompt_tokens,
-        long_prompt_factor=row.long_prompt_factor,
-        source=priced.source.title,
-    )
-
-
-def _long_prompts(rows: Iterable[PricedModel]) -> Iterator[str]:
-    for _, row in rows:
-        if row.long_prompt_tokens is not None:
-            n, factor = row.long_prompt_tokens, row.long_prompt_factor
-            yield f"{row.id}: prompts of more than {n:,} tokens cost {factor:g} times as much"
-
-
-def _sheets(prices: PriceTable, today: dt.date) -> Iterator[dict[str, Json]]:
-    for named in prices.sheets:
-        yield {
-            "name": named.name,
-            "date": named.sheet.date.isoformat(),
-            "age_days": named.sheet.age_days(today),
-            "is_stale": named.sheet.is_stale(today),
-            "sources": list(named.sheet.sources),
-        }

@@ -2,7 +2,6 @@
 
 import shlex
 import sqlite3
-import webbrowser
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -23,7 +22,7 @@ from commands.cli.shared.selection import (
     Selection,
     selecting,
 )
-from commands.cli.shared.terminal import console, has_browser
+from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import see_status, spending_of, workspace
 from commands.cli.tables.table import table_of
 from commands.errors import DoneWithGaps, MissingExtra, counted
@@ -36,6 +35,7 @@ from commands.settings.starting.new_tournament import SETTINGS
 from ledger.errors import TourneyError
 from ledger.store import utc_now
 from projections.tournament.compared import Account
+from projections.tournament.waves import not_asked
 
 
 @selecting("mode", *SPENDING, "no_wait", "allow_gaps", "engine", *OF_LEDGER, *WRITTEN)
@@ -67,7 +67,12 @@ def _run(selection: Selection) -> None:
         if juror.id not in heard:
             say(f"{juror.id} was not asked: `tourney apply judge --judge {juror.id}` asks it, too")
     at_one_k = [replace(standings, sweep=()) for standings in results.standings.values()]
-    table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
+    table = elo_table(
+        at_one_k,
+        place.settings.elo.parameters,
+        results.judge,
+        left_out=not_asked(results.tournament, results.judge),
+    )
     selection.writer.write(table)
     if gaps and not selection.allow_gaps:
         raise DoneWithGaps(f"{_without_outcome(gaps)}; {see_status(place)}")
@@ -80,10 +85,6 @@ def demo(
     weights: Annotated[
         bool, typer.Option("--weights", help="Generate the answers here, by tiny shipped weights.")
     ] = False,
-    shows: Annotated[
-        bool,
-        typer.Option("--open/--no-open", help="Open the report in the browser, at a desktop."),
-    ] = True,
 ) -> None:
     """Run a whole tournament, offline. Recorded answers are judged, rated and reported.
 
@@ -99,9 +100,8 @@ def demo(
     say(f"  tourney project elo {at} --k 32      rate with another K")
     say(f"  tourney project winrates {at}        who beats whom")
     say(f"  tourney log recall_001 {at}         the events of one prompt")
-    if shows and has_browser():
-        newest = max((folder / "runs").glob("*/report.html"))
-        webbrowser.open(newest.resolve().as_uri())
+    newest = max((folder / "runs").glob("*/report.html"))
+    say(f"Or open the report in a browser: {newest}")
 
 
 def _gaps(accounts: Iterable[Account]) -> Counter[str]:

@@ -6,17 +6,20 @@ It needs no torch. Weights and adapters are folders here, or names on the Hub.
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 from pydantic import JsonValue
 
-from commands.entrants.folder_or_hub import FetchSnapshot, FoundWeights, find_weights
-from commands.entrants.shards import shards_of, uncertainty_of
+from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
+from commands.entrants.shards import n_heads_of, shards_of, training_of, uncertainty_of
 from commands.entrants.weights import (
     folder_digest,
+    head_depth,
     head_layers,
+    n_layers_of,
     places_of_base,
     require_head_fit,
     require_same_family,
@@ -50,10 +53,10 @@ def read_entrant(
     max_new_tokens = section.max_new_tokens or generation.max_new_tokens
     if section.loader == "endpoint":
         return _endpoint_entrant(section, max_new_tokens)
-    place = find_weights(section.weights, folder, fetch, revision=section.revision)
+    place = find_weights(section.weights, folder, fetch)
     base, weights_digest = place.folder, folder_digest(place.folder)
     names = section.adapters if section.loader == "hf" else ()
-    places = [_adapter_place(name, folder, fetch) for name in names]
+    places = [find_weights(name, folder, fetch) for name in names]
     last = [place, *places][-1]
     return Entrant(
         entrant_id=EntrantId(section.id),
@@ -108,14 +111,6 @@ def _as_json(table: Mapping[str, JsonValue]) -> str | None:
     return canonical_json(table).decode() if table else None
 
 
-def _adapter_place(named: Path, folder: Path, fetch: FetchSnapshot | None) -> FoundWeights:
-    """Find an adapter; `org/name@revision` is a branch, tag or commit on the Hub."""
-    name, _, revision = named.as_posix().partition("@")
-    if (folder / named).exists() or not revision:
-        return find_weights(named, folder, fetch)
-    return find_weights(Path(name), folder, fetch, revision=revision)
-
-
 def _adapter(path: Path, base: Path) -> Adapter:
     digest = folder_digest(path)
     require_same_family(base, path)
@@ -124,25 +119,41 @@ def _adapter(path: Path, base: Path) -> Adapter:
 
 
 def _hydra(section: HydraSection, base: Path, folder: Path) -> Hydra:
-    """Return a Hydra with the shards of each set, in the order of the heads; none if unused."""
-    layers = head_layers(base, section.heads_depth)
-    security = shards_of((folder / section.security).resolve(), section.heads)
-    robustness: tuple[Path, ...] = ()
-    if section.robustness is not None and section.rob_checkpoint is not None:
-        place = (folder / section.robustness).resolve()
-        robustness = shards_of(place, section.heads, section.rob_checkpoint)
-    uncertainty = None
-    if section.uncertainty is not None and section.needs_uncertainty:
-        path = uncertainty_of((folder / section.uncertainty).resolve())
-        uncertainty = _shard(path, "uncertainty", base, layers)
+    """Return a Hydra; its depth is as the security shards' manifest says, or by all its tensors."""
+    n_layers, sets = n_layers_of(base), _shards(section, folder)
+    shapes = (tensor_shapes(path) for path in chain.from_iterable(sets.values()))
+    said = training_of((folder / section.security).resolve()).heads_depth
+    depth = said or head_depth(chain.from_iterable(shapes), n_layers)
+    layers = head_layers(base, depth)
+    security, robustness, uncertainty = (
+        tuple(_shard(path, name, base, layers) for path in paths) for name, paths in sets.items()
+    )
     return Hydra(
-        heads_depth=section.heads_depth,
-        security=tuple(_shard(path, "security", base, layers) for path in security),
-        robustness=tuple(_shard(path, "robustness", base, layers) for path in robustness),
-        uncertainty=uncertainty,
+        heads_depth=depth,
+        security=security,
+        robustness=robustness,
+        uncertainty=next(iter(uncertainty), None),
         bypass_jury=section.bypass_jury,
         beta=section.beta,
     )
+
+
+def _shards(section: HydraSection, folder: Path) -> Mapping[str, Sequence[Path]]:
+    """Return the shards of each set, in the order of the heads; none of a set that is unused."""
+    place = (folder / section.security).resolve()
+    n_heads = n_heads_of(place)
+    if n_heads == 1:
+        why = "it has the shard of one head, and a Hydra has several"
+        raise WeightsError(place, why, "name the folder of all shards")
+    security = shards_of(place, n_heads)
+    robustness: Sequence[Path] = ()
+    if section.robustness is not None and section.rob_checkpoint is not None:
+        place = (folder / section.robustness).resolve()
+        robustness = shards_of(place, n_heads, section.rob_checkpoint)
+    uncertainty: Sequence[Path] = ()
+    if section.uncertainty is not None and section.needs_uncertainty:
+        uncertainty = (uncertainty_of((folder / section.uncertainty).resolve()),)
+    return {"security": security, "robustness": robustness, "uncertainty": uncertainty}
 
 
 def _shard(path: Path, name: str, base: Path, layers: range) -> Adapter:
@@ -165,7 +176,6 @@ def read_checkpoint(
     generation: GenerationSection,
     adapters: Sequence[Path] = (),
     *,
-    revision: str | None = None,
     fetch: FetchSnapshot | None = None,
 ) -> Entrant:
     """Return the entrant of a checkpoint, in the float type of its weights.
@@ -175,21 +185,20 @@ def read_checkpoint(
         name: Of the entrant.
         generation: How it generates; its `dtype` counts if it is set.
         adapters: More adapters, merged in order.
-        revision: Of a checkpoint on the Hub; None: its main branch.
         fetch: Asks the Hub; None: only folders on this machine are found.
 
     Raises:
         WeightsError: A file is missing or unreadable, does not fit, or is of another float type.
     """
     named = checkpoint
-    own = find_weights(checkpoint, Path(), fetch, revision=revision).folder
+    own = find_weights(checkpoint, Path(), fetch).folder
     config = own / "adapter_config.json"
     if config.exists():
-        named, revision = base_weights(config, fetch), None
+        named = base_weights(config, fetch)
         adapters = (own, *adapters)
-    section = HfSection(id=name, weights=named, revision=revision, adapters=tuple(adapters))
+    section = HfSection(id=name, weights=named, adapters=tuple(adapters))
     if "dtype" not in generation.model_fields_set:
-        folder = find_weights(named, Path(), fetch, revision=revision).folder
+        folder = find_weights(named, Path(), fetch).folder
         generation = generation.model_copy(update={"dtype": _float_type(folder)})
     return read_entrant(section, generation, Path(), fetch)
 

@@ -7,7 +7,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from commands.errors import MissingExtra, NotFetched, WeightsError
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+_NAME: Final = re.compile(
+    r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>\S+))?", re.ASCII
+)
 
 
 class HubSnapshot(NamedTuple):
@@ -32,28 +34,26 @@ class FoundWeights(NamedTuple):
     commit: str | None = None  # on the Hub; None: a folder of the user's own
 
 
-def find_weights(
-    named: Path, folder: Path, fetch: FetchSnapshot | None, *, revision: str | None = None
-) -> FoundWeights:
+def find_weights(named: Path, folder: Path, fetch: FetchSnapshot | None) -> FoundWeights:
     """Return where weights or an adapter lie; a path that exists goes before a name on the Hub.
 
     Args:
-        named: A path, or `org/name` on the Hub.
+        named: A path, or `org/name` on the Hub, or `org/name@v1` for its branch, tag or commit v1.
         folder: Where relative paths start.
         fetch: Asks the Hub; None: only folders on this machine are found.
-        revision: Of a name on the Hub; None: its main branch.
 
     Raises:
         WeightsError: A folder has a revision, or there is neither a folder nor such a name. A path
             that can be no name on the Hub is returned even if nothing is there.
     """
     path = (folder / named).resolve()
-    if path.exists() and revision is not None:
-        why = f"revision {revision!r} is for names on the Hub, and this is a folder here"
-        raise WeightsError(path, why, "leave revision out, or move the folder away")
-    name = named.as_posix()
-    if path.exists() or fetch is None or not _NAME.fullmatch(name):
+    on_hub = _NAME.fullmatch(named.as_posix())
+    if path.exists() or fetch is None or on_hub is None:
         return FoundWeights(path, path.name)
+    name, revision = on_hub["name"], on_hub["revision"]
+    if revision is not None and (folder / name).exists():
+        why = f"@{revision} is for names on the Hub, and {name} is a folder here"
+        raise WeightsError(path, why, f"leave @{revision} out, or move the folder away")
     missing = "there is no such folder of weights"
     try:
         snapshot = fetch(name, revision)
@@ -62,4 +62,11 @@ def find_weights(
     except MissingExtra as error:
         remedy = f"correct the path; {name} is not looked up on the Hub: {error}"
         raise WeightsError(path, missing, remedy) from error
-    return FoundWeights(snapshot.folder.resolve(), named.name, snapshot.commit)
+    label = name.rpartition("/")[2]
+    return FoundWeights(snapshot.folder.resolve(), label, snapshot.commit)
+
+
+def name_of_weights(named: Path, folder: Path) -> str:
+    """Return the name of a folder of weights, or of those on the Hub without their revision."""
+    on_hub = None if (folder / named).exists() else _NAME.fullmatch(named.as_posix())
+    return named.name if on_hub is None else on_hub["name"].rpartition("/")[2]

@@ -8,7 +8,7 @@ A set of shards has one of three layouts:
 
 Entrants need folders of peft; `tourney import hydra-weights` converts the other two. A training may
 keep a checkpoint twice, whole and `_slim`: both hold the same LoRA tensors, and the slim file is
-read.
+read. A `manifest.json` beside the shards may say how many there are, and how they were trained.
 """
 
 import re
@@ -16,11 +16,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pydantic import BaseModel, PositiveInt, ValidationError
+
 from commands.errors import WeightsError
 
 FINAL: Final = -1
 """The checkpoint at the end of training; others are named by their step."""
 
+MANIFEST: Final = "manifest.json"
 _SETTINGS: Final = "adapter_config.json"  # makes a folder a peft adapter
 _LAYOUTS: Final[Mapping[str, str]] = {
     "shard_*/adapter_config.json": r"(?P<source>shard_(?P<head>[0-9]+))/adapter_config\.json",
@@ -43,6 +46,39 @@ class _ShardFile(NamedTuple):
     path: Path
 
 
+class Training(BaseModel):
+    """How a set of shards was trained, by its manifest; None: it does not say."""
+
+    lora_r: PositiveInt | None = None
+    lora_alpha: PositiveInt | None = None
+    heads_depth: PositiveInt | None = None
+    num_shards: PositiveInt | None = None
+
+
+class Manifest(BaseModel):
+    """The manifest of a set of shards."""
+
+    config: Training = Training()
+
+
+def training_of(folder: Path) -> Training:
+    """Return what the manifest of a set says; nothing if there is none."""
+    file = folder / MANIFEST
+    if not file.is_file():
+        return Training()
+    try:
+        return Manifest.model_validate_json(file.read_bytes()).config
+    except (OSError, ValidationError) as error:
+        why = f"{', '.join(Training.model_fields)} under config are not all whole numbers from 1"
+        raise WeightsError(file, why, "correct or remove it") from error
+
+
+def n_heads_of(folder: Path) -> int:
+    """Return how many heads a set has shards for: as its manifest says, or by their numbers."""
+    heads = (head for shards in _checkpoints(folder).values() for head in shards)
+    return training_of(folder).num_shards or 1 + max(heads)
+
+
 def shards_of(folder: Path, n_heads: int, checkpoint: int = FINAL) -> tuple[Path, ...]:
     """Return the shard of each head, in order, all of one training: a folder or a `.pt` file."""
     checkpoints = _checkpoints(folder)
@@ -57,7 +93,7 @@ def shards_of(folder: Path, n_heads: int, checkpoint: int = FINAL) -> tuple[Path
     ]
     if faults:
         why = f"its {_name(checkpoint)} does not fit {n_heads} heads: {', '.join(faults)}"
-        raise WeightsError(folder, why, "complete it, or set heads to the number of its shards")
+        raise WeightsError(folder, why, "put all shards of one training there")
     return tuple(shards[head] for head in heads)
 
 

@@ -6,7 +6,7 @@ Only files are read, without torch, so that a misfit is found before anything is
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -137,6 +137,8 @@ _HEAD_KEY: Final = re.compile(
     r"\.lora_[AB](?:\.default)?\.weight"
 )
 
+_OF_MLPS: Final = "use shards of the MLPs of the last layers, and the weights they were trained on"
+
 Shape = tuple[int, ...]
 _OF_EXPERTS: Final = re.compile(r"\.(?:experts|block_sparse_moe|router|gate)(?:\.|$)")
 """Modules that the files of a mixture of experts name otherwise than the loaded weights: their fit
@@ -206,11 +208,11 @@ def require_tensors_fit(base: Path, adapter: Path, shapes: Mapping[str, Shape]) 
         raise WeightsError(adapter, why, "use the weights that it was trained on")
 
 
-def head_layers(base: Path, heads_depth: int) -> range:
-    """Return the layers that each head of a Hydra has of its own: the last ones of the weights.
+def n_layers_of(base: Path) -> int:
+    """Return how many layers the weights of a Hydra have.
 
     Raises:
-        WeightsError: The weights are not OLMo 2, or have no layer left for a trunk.
+        WeightsError: The weights are not OLMo 2.
     """
     config = _raw(base / "config.json")
     model_type, n_layers = config.get("model_type"), config.get("num_hidden_layers")
@@ -220,9 +222,26 @@ def head_layers(base: Path, heads_depth: int) -> range:
     if model_type != "olmo2":
         why = f"its model_type is {model_type!r}; loader 'hydra' needs 'olmo2'"
         raise WeightsError(base, why, 'use other weights, or set loader = "hf"')
+    return n_layers
+
+
+def head_depth(keys: Iterable[str], n_layers: int) -> int:
+    """Return how many layers a head has by its LoRA tensors: from the first they change on."""
+    found = (_HEAD_KEY.fullmatch(key) for key in keys)
+    first = min((int(match[1]) for match in found if match), default=n_layers)
+    return max(1, n_layers - first)
+
+
+def head_layers(base: Path, heads_depth: int) -> range:
+    """Return the layers that each head of a Hydra has of its own: the last ones of the weights.
+
+    Raises:
+        WeightsError: The weights are not OLMo 2, or have no layer left for a trunk.
+    """
+    n_layers = n_layers_of(base)
     if n_layers <= heads_depth:
         why = f"it has {n_layers} layers; heads of depth {heads_depth} leave none for the trunk"
-        raise WeightsError(base, why, f"set heads_depth below {n_layers}")
+        raise WeightsError(base, why, _OF_MLPS)
     return range(n_layers - heads_depth, n_layers)
 
 
@@ -237,7 +256,7 @@ def require_head_fit(base: Path, shard: Path, layers: range) -> None:
     if strays:
         here = f"the MLPs of layers {layers.start} to {layers.stop - 1}"
         why = f"it has LoRA tensors outside {here}: {shortened(strays, '; ')}"
-        raise WeightsError(shard, why, "set heads_depth to what it was trained with")
+        raise WeightsError(shard, why, _OF_MLPS)
     require_tensors_fit(base, shard, shapes)
 
 

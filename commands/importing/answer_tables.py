@@ -1,4 +1,7 @@
-"""Answers that are a whole tournament: a table, the file of a tool, or a folder of files."""
+"""What a new tournament begins with: answers, which are all of it, or prompts alone.
+
+Answers are a table, the file of a tool, or a folder of files.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -10,7 +13,6 @@ from commands.importing.bank import (
     ASKED,
     bank_row,
     columns_by_field,
-    header_of,
     other_columns,
     prompts_of_rows,
 )
@@ -23,7 +25,7 @@ from commands.importing.formats.answers import (
     figure_of,
     is_of_a_tool,
 )
-from commands.importing.formats.files import records_of
+from commands.importing.formats.files import doubled, readable_again, records_of, table_of
 from commands.importing.formats.rows import (
     PROMPT_COLUMNS,
     BadRow,
@@ -49,7 +51,8 @@ _TOLD: Final = ("choices", "resps", "winner", "output_1")  # of answers and of v
 _OF_REFERENCES: Final = "reference_answer"
 _NO_ANSWERS: Final = frozenset(
     {"context", "contexts", "documents", "cost", "latency", "notes", "timestamp", "tokens", "url"}
-)  # columns that tables of answers have beside them
+    | {"choices", "options", "tags", "expected_behavior", *_IDS}
+)  # columns that tables of answers or prompts have beside them
 _FEWEST: Final = 2  # systems that are compared
 
 
@@ -64,25 +67,71 @@ class AnswersTable(NamedTuple):
     n_empty: int = 0  # cells that are empty answers
 
 
-def read_answers_table(path: Path) -> AnswersTable:
-    """Read answers of several systems: from a table, a tool's file, or all files of a folder.
+class PromptTable(NamedTuple):
+    """The prompts of a table without answers, and the columns that were not used."""
 
-    A table has a column for each system, or one for the answer and one for whose it is. Or it has
-    pairs of answers that people have labelled: then each side is a system.
+    prompts: tuple[dict[str, object], ...]
+    unused: tuple[str, ...]
+
+
+def read_table(path: Path, n_named: int) -> AnswersTable | PromptTable:
+    """Read answers of several systems, or prompts alone.
+
+    Answers are those of a folder's files, of a tool's file, or of a table with a column for each
+    system, or with one for the answer and one for whose it is. Or pairs of answers that people have
+    labelled: then each side is a system. Any other table has prompts; so has one whose columns may
+    be answers, if two models are named that answer its prompts.
+
+    Args:
+        path: A file, or a folder.
+        n_named: How many models are named.
 
     Raises:
-        ConfigurationError: It cannot be read, or holds no prompts, or answers of fewer than two.
+        ConfigurationError: It cannot be read, or holds neither.
     """
     if path.is_dir():
         return _of_folder(path)
-    rows = [*records_of(path, None)]
+    if not path.exists():
+        raise ConfigurationError([f"{path}: there is no such file or folder; correct --from"])
+    with readable_again(path) as content:
+        header, rows = table_of(path, content=content)
+    found = _of_file(path, header, rows, n_named)
+    is_read_again = isinstance(found, AnswersTable) and found.labelled is None
+    if is_read_again and not path.is_file():
+        fault = "answers are read again by each command; save them to a file, and name that"
+        raise ConfigurationError([f"{path}: {fault}"])
+    return found
+
+
+def _of_file(
+    path: Path, header: Sequence[str], rows: Sequence[Record | BadRow], n_named: int
+) -> AnswersTable | PromptTable:
     records = [row for row in rows if isinstance(row, Record)]
     if records and all(is_of_a_tool(record.fields) for record in records):
         return _of_files(path, {path: _answers_of(path, rows)}, questions={})
-    header = header_of(rows)
     if columns := answer_columns(header):
+        _require_each_once(path, header)
         return _of_labelled(path, labelled_pairs(rows, columns))
-    return _of_table(path, rows, header)
+    named = {name.strip().casefold(): name for name in header}
+    if not named.keys() & {*FORMS, *PROMPT_COLUMNS["text"]}:
+        known = ", ".join([*PROMPT_COLUMNS["text"], *FORMS])
+        why = (
+            f"it holds neither prompts nor answers: no column is one of {known}, nor is it another"
+            f" tool's file or labelled pairs of answers (there: {', '.join(header)})"
+        )
+        raise ConfigurationError([f"{path}: {why}"])
+    model, text = (
+        next((named[each] for each in of if each in named), None) for of in (MODELS, TEXTS)
+    )
+    if model is None or text is None:
+        return _of_columns(path, header, rows, n_named)
+    _require_each_once(path, header)
+    return _of_rows(path, header, rows, (model, text))
+
+
+def _require_each_once(path: Path, header: Sequence[str]) -> None:
+    if faults := [*doubled(None, header)]:
+        raise ConfigurationError([f"{path}: {fault}" for fault in faults])
 
 
 def _of_folder(folder: Path) -> AnswersTable:
@@ -167,7 +216,7 @@ def _of_files(
         if entrants.setdefault(name, keys) != keys:
             fault = f"{entrants[name]['responses']} and {keys['responses']} both have answers of"
             raise ConfigurationError([f"{fault} {name!r}; keep one of them"])
-    return AnswersTable(prompts, _compared(path, entrants, ()))
+    return AnswersTable(prompts, _compared(path, entrants))
 
 
 def _systems(
@@ -195,43 +244,59 @@ def _of_labelled(path: Path, pairs: LabelledPairs) -> AnswersTable:
     return AnswersTable(pairs.prompts, entrants, labelled=pairs)
 
 
-def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]) -> AnswersTable:
+def _of_columns(
+    path: Path, header: Sequence[str], rows: Sequence[Record | BadRow], n_named: int
+) -> AnswersTable | PromptTable:
+    """Read a table with a column for each system's answers, or for none."""
+    column = columns_by_field(path, header, PROMPT_COLUMNS)
+    prompts = prompts_of_rows(path, rows, column)
+    others = other_columns(header, column)
+    figures = {figure_of(name, figure) for name in others for figure in FIGURES}
+    beside = [name for name in others if _is_beside(name)]
+    systems = [name for name in others if name not in {*figures, *beside}]
+    if len(systems) < _FEWEST or n_named >= _FEWEST:
+        return PromptTable(prompts, others)
+    _require_each_once(path, header)
+    unread = tuple(f"column {name!r}, by its name; rename it to compare it" for name in beside)
+    entrants = {name: {"responses": str(path), "column": name} for name in systems}
     records = [row for row in rows if isinstance(row, Record)]
-    named = {name.strip().casefold(): name for name in header}
-    model, text = (
-        next((named[each] for each in of if each in named), None) for of in (MODELS, TEXTS)
-    )
-    if model is None or text is None:  # a column for each system
-        column = columns_by_field(path, header, PROMPT_COLUMNS)
-        prompts = prompts_of_rows(path, rows, column)
-        others = other_columns(header, column)
-        figures = {figure_of(name, figure) for name in others for figure in FIGURES}
-        beside = [name for name in others if name.strip().casefold() in _NO_ANSWERS]
-        unread = tuple(f"column {name!r}, by its name; rename it to compare it" for name in beside)
-        names = [(name, {"column": name}) for name in others if name not in {*figures, *beside}]
-        n_empty = sum(record.fields.get(name) == "" for record in records for name, _ in names)
-    else:  # a row for each system's answer
-        without_text = {
-            field: [each for each in of if named.get(each) != text]
-            for field, of in PROMPT_COLUMNS.items()
-        }
-        column = columns_by_field(path, header, without_text)
-        asked = [name for field, name in column.items() if field in ASKED]
-        firsts = {
-            str([record.fields.get(name) for name in asked]): record for record in reversed(records)
-        }
-        bad = [row for row in rows if isinstance(row, BadRow)]
-        prompts = prompts_of_rows(path, [*bad, *reversed(firsts.values())], column)
-        models = dict.fromkeys(record.fields.get(model) for record in records)
-        names = [(str(name), {"model": str(name)}) for name in models if not is_missing(name)]
-        n_empty, unread = 0, ()
-    entrants = {name: {"responses": str(path), **keys} for name, keys in names}
-    compared = _compared(path, entrants, header)
-    return AnswersTable(prompts, compared, column, unread, n_empty=n_empty)
+    n_empty = sum(record.fields.get(name) == "" for record in records for name in systems)
+    return AnswersTable(prompts, entrants, column, unread, n_empty=n_empty)
+
+
+def _is_beside(name: str) -> bool:
+    """Say whether a column usually holds no answers, by its name."""
+    return name.startswith("_") or name.strip().casefold() in _NO_ANSWERS
+
+
+def _of_rows(
+    path: Path,
+    header: Sequence[str],
+    rows: Sequence[Record | BadRow],
+    columns: tuple[str, str],
+) -> AnswersTable:
+    """Read a table with a row for each system's answer: whose it is, and the answer."""
+    model, text = columns
+    without_text = {
+        field: [name for name in of if name != text.strip().casefold()]
+        for field, of in PROMPT_COLUMNS.items()
+    }
+    column = columns_by_field(path, header, without_text)
+    asked = [name for field, name in column.items() if field in ASKED]
+    records = [row for row in rows if isinstance(row, Record)]
+    firsts = {
+        str([record.fields.get(name) for name in asked]): record for record in reversed(records)
+    }
+    bad = [row for row in rows if isinstance(row, BadRow)]
+    prompts = prompts_of_rows(path, [*bad, *reversed(firsts.values())], column)
+    names = dict.fromkeys(record.fields.get(model) for record in records)
+    models = [str(name) for name in names if not is_missing(name)]
+    entrants = {name: {"responses": str(path), "model": name} for name in models}
+    return AnswersTable(prompts, _compared(path, entrants), column)
 
 
 def _compared(
-    path: Path, entrants: Mapping[str, Mapping[str, str]], header: Sequence[str]
+    path: Path, entrants: Mapping[str, Mapping[str, str]]
 ) -> Mapping[str, Mapping[str, str]]:
     """Return the entrants, of which there must be two.
 
@@ -240,9 +305,9 @@ def _compared(
     """
     if len(entrants) >= _FEWEST:
         return entrants
-    if header:
-        remedy = "it needs a column of answers for each of two or more systems beside the prompts"
-        raise ConfigurationError([f"{path}: {remedy} (there: {', '.join(header)})"])
     there = ", ".join(entrants) or "nobody"
-    remedy = "name a folder with the files of two or more systems"
+    remedy = (
+        "name a folder with the files of two or more systems; for the prompts alone, remove the"
+        " answers"
+    )
     raise ConfigurationError([f"{path}: it has answers of {there} only; {remedy}"])

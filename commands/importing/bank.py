@@ -1,17 +1,15 @@
 """Read the bank that [prompts] bank names: a file, or a data set of the Hugging Face Hub.
 
-For a new bank, prompts are also read from a table, as a spreadsheet or a program saves it.
+For a new bank, prompts are also taken from the rows of a table.
 """
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.files import csv_sheet, records_of
 from commands.importing.formats.rows import (
     PROMPT_COLUMNS,
     BadRow,
@@ -22,7 +20,7 @@ from commands.importing.formats.rows import (
     unpacked,
 )
 from commands.settings.hub_dataset import HubDataset, hub_dataset
-from commands.settings.inputs import prompts_in, read_bank, read_text, with_defaults, with_lines
+from commands.settings.inputs import prompts_in, read_bank, with_defaults, with_lines
 from commands.settings.toml import from_home
 from commands.settings.turns import FORMS, with_turns
 from ledger.events.registration import Prompt
@@ -80,44 +78,8 @@ def _columns(dataset: HubDataset, header: Sequence[str]) -> Mapping[str, str]:
     return columns_by_field(dataset.address, header, columns)
 
 
-_TYPED: Final = frozenset({".json", ".jsonl", ".ndjson", ".parquet"})
 ASKED: Final = frozenset({"text", *FORMS})
 """The fields of which a prompt has one."""
-
-
-class PromptTable(NamedTuple):
-    """The prompts of a table, and the columns that were not used."""
-
-    prompts: tuple[dict[str, object], ...]
-    unused: tuple[str, ...]
-
-
-def read_prompts(path: Path) -> PromptTable:
-    """Read a CSV file with a header, JSON, JSON lines or Parquet.
-
-    The column `prompt` is needed, all others are not.
-
-    Raises:
-        ConfigurationError: It cannot be read, has no column of prompts or no rows, or rows without
-            a prompt or with that of another row.
-    """
-    rows: Iterable[Record | BadRow]
-    if _TYPED.isdisjoint(path.suffixes):
-        text = read_text(path, "CSV file", key="--from-csv")
-        if not text.strip():
-            raise ConfigurationError([f"{path}: the file is empty"])
-        header, rows = csv_sheet(StringIO(text, newline=""))
-    else:
-        rows = [*records_of(path, None)]
-        header = header_of(rows)
-    column = columns_by_field(path, header, PROMPT_COLUMNS)
-    return PromptTable(prompts_of_rows(path, rows, column), other_columns(header, column))
-
-
-def header_of(rows: Iterable[Record | BadRow]) -> Sequence[str]:
-    """Return the columns that rows have, each once, in the order in which they come."""
-    records = (row for row in rows if isinstance(row, Record))
-    return [*dict.fromkeys(name for record in records for name in record.fields)]
 
 
 def columns_by_field(

@@ -34,7 +34,7 @@ CHOICES: Final[Mapping[Choice, Winner]] = {
     "tie": "tie",
     "skip": "no verdict",
 }
-DEFAULT_SEED: Final = 20260427
+_SEED: Final = 20260427  # of the draw; earlier versions let one choose another
 _FORMAT: Final = "annotation"
 
 
@@ -145,7 +145,6 @@ def open_ballot_box(
     *,
     dimension: Dimension,
     design: SampleDesign,
-    seed: int | None = None,
     limit: int | None = None,
 ) -> BallotBox:
     """Return the ballots of a sample with the votes that a set holds; a set has one sample.
@@ -157,15 +156,13 @@ def open_ballot_box(
         annotator: What its votes are labelled with.
         dimension: What is to be compared.
         design: Which pairs are drawn.
-        seed: Of the draw; None: that of the set, else the default.
         limit: At most so many pairs; None: all.
 
     Raises:
         ConfigurationError: The set was drawn otherwise, or there is nothing to vote on.
     """
     known = _sample_of(ledger, name)
-    if seed is None:
-        seed = known.seed if known else DEFAULT_SEED
+    seed = known.seed if known else _SEED
     sample = VoteSample(tournament=tournament.stream, dimension=dimension, design=design, seed=seed)
     ballots = ballots_of(tournament, sample)[:limit]
     box = BallotBox(ledger, name, annotator, sample, ballots)

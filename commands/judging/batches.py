@@ -28,8 +28,7 @@ from ledger.identity import Digest
 from projections.evaluations.judged import Scorers, score_questions
 from projections.tournament.batches import Batch
 from projections.tournament.remaining import (
-    ANY_QUESTION,
-    AskingRules,
+    ENDLESS_RETRIES,
     Unanswered,
     one_request,
     repeats_of,
@@ -77,7 +76,7 @@ def _prewarming(task: JudgeTask, queries: Sequence[Unanswered]) -> Sequence[Unan
 
 
 @contextmanager
-def attending_batches(recorder: Recorder, rules: AskingRules, tell: Tell) -> Iterator[None]:
+def attending_batches(recorder: Recorder, tell: Tell) -> Iterator[None]:
     """Reconcile at the end the pairs of every judge with batches, even after an error.
 
     A command may receive batches of another judge than its own.
@@ -86,18 +85,18 @@ def attending_batches(recorder: Recorder, rules: AskingRules, tell: Tell) -> Ite
         with telling_what_goes_on(recorder, tell):
             yield
     except TourneyError:
-        _reconcile_all(recorder, rules)
+        _reconcile_all(recorder)
         raise
-    _reconcile_all(recorder, rules)
+    _reconcile_all(recorder)
 
 
-def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
+def _reconcile_all(recorder: Recorder) -> None:
     state = recorder.state
     asked = {batch.planned.judge.label for batch in state.own_batches}
     prompts = [prompt.prompt_id for prompt in state.bank]
     for judge in state.panel:
         if judge.judge_id in asked:
-            Judging(recorder, JudgeTask(judge, prompts, rules)).reconcile()
+            Judging(recorder, JudgeTask(judge, prompts, retries=0)).reconcile()
 
 
 class _JudgeWork(Judging):
@@ -105,7 +104,7 @@ class _JudgeWork(Judging):
 
     def __init__(self, recorder: Recorder, task: JudgeTask, port: BatchJudge) -> None:
         super().__init__(recorder, task)
-        self.port, self.n_tries = port, 1 + task.rules.retries
+        self.port, self.n_tries = port, 1 + task.retries
 
     def request(self, item: Unanswered, /) -> JudgeQuery:
         """Return what is asked."""
@@ -214,7 +213,7 @@ def everything_asked(
     repeats = [
         query for query in repeats_of(state, prompts, judge) if query.asked.query_key in sent
     ]
-    return JudgeTask(judge, prompts, ANY_QUESTION, answers=answers, repeats=repeats)
+    return JudgeTask(judge, prompts, ENDLESS_RETRIES, answers=answers, repeats=repeats)
 
 
 def _lost_of(state: Tournament, request: Unanswered) -> Unanswered | None:

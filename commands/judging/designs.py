@@ -43,7 +43,7 @@ from projections.tournament.designs import (
     without_design,
 )
 from projections.tournament.matches import Match, complete_matches
-from projections.tournament.remaining import AskingRules, awaited_queries
+from projections.tournament.remaining import awaited_queries
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.shares import asked_prompts
 from projections.tournament.state import Tournament
@@ -75,7 +75,7 @@ def forecast_designs(
     prompts: Collection[PromptId],
     judge: JudgeSettings,
     pricing: Pricing,
-    rules: AskingRules,
+    retries: int,
     goal: DesignGoal,
 ) -> DesignForecast:
     """Forecast each design on each dimension, from the verdicts on record."""
@@ -89,7 +89,7 @@ def forecast_designs(
             prompts,
             judge,
             pricing,
-            rules,
+            retries,
             rubric,
             [
                 settlement
@@ -121,7 +121,7 @@ class _Asked:
     prompts: Collection[PromptId]
     judge: JudgeSettings
     pricing: Pricing
-    rules: AskingRules
+    retries: int
     rubric: Rubric
     judged: Sequence[Settlement]  # pairs with a verdict
     design: PairDesign  # as the settings name it
@@ -252,8 +252,8 @@ class _Asked:
 
     @cached_property
     def _share_asked(self) -> float:
-        """The share of pairs that a judge is asked about: identical responses may tie unasked."""
-        if not self._matches or not self.rules.skip_identical:
+        """The share of pairs that a judge is asked about: identical responses tie unasked."""
+        if not self._matches:
             return 1.0
         return sum(not match.is_identical for match in self._matches) / len(self._matches)
 
@@ -263,7 +263,7 @@ class _Asked:
         matches = evenly_spaced(self._matches, PRICED_OF_ALL)
         return [match.forward for match in matches] or [
             query.asked
-            for query in awaited_queries(self.state, self.bank, self.judge, self.rules)
+            for query in awaited_queries(self.state, self.bank, self.judge, self.retries)
             if self.rubric.dimension in {open_query.subject for open_query in query.every}
         ]
 

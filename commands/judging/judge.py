@@ -44,11 +44,11 @@ from projections.verdicts.scoring import ScoreQuestion
 
 @dataclass(frozen=True)
 class JudgeTask:
-    """The judge, what it is asked about, the rules, and the cap of one judging command."""
+    """The judge, what it is asked about, the retries, and the cap of one judging command."""
 
     judge: JudgeSettings
     prompts: Collection[PromptId]  # whose pairs are compared
-    rules: remaining.AskingRules
+    retries: int  # of a reply that says no verdict
     pricing: Pricing = FREE_OF_CHARGE
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
@@ -65,9 +65,11 @@ class JudgeTask:
 
     def open_in(self, state: Tournament) -> tuple[remaining.Unanswered, ...]:
         """Return its queries that are open; those that failed come last, as they may again."""
-        pairs = remaining.open_queries(state, self.prompts, self.judge, self.rules, only=self.only)
-        scores = remaining.open_scores(state, self.answers, self.rules)
-        repeats = remaining.open_repeats(state, self.repeats, self.rules)
+        pairs = remaining.open_queries(
+            state, self.prompts, self.judge, self.retries, only=self.only
+        )
+        scores = remaining.open_scores(state, self.answers, self.retries)
+        repeats = remaining.open_repeats(state, self.repeats, self.retries)
         return tuple(sorted((*pairs, *scores, *repeats), key=lambda each: each.n_failed))
 
     def queries_in(self, state: Tournament) -> Iterator[JudgeQuery]:
@@ -176,7 +178,7 @@ class Judging:
         """
         state, task = self._recorder.state, self._task
         lost, before = state.query_failures, task.lost_before
-        now = (remaining.refreshed_query(state, query, task.rules) for query in queries)
+        now = (remaining.refreshed_query(state, query, task.retries) for query in queries)
         return tuple(
             query
             for query in now
@@ -206,8 +208,7 @@ class Judging:
     def reconcile(self) -> int:
         """Reconcile every pair that can be; return how many were."""
         state, task = self._recorder.state, self._task
-        skips = task.rules.skip_identical
-        matches = remaining.unreconciled(state, task.prompts, task.judge, skip_identical=skips)
+        matches = remaining.unreconciled(state, task.prompts, task.judge)
         return self._recorder.record(
             *(ReconcilePair(task.judge.judge_id, match) for match in matches)
         )
@@ -243,7 +244,7 @@ class _DirectJudging(Judging):
         self._unreadable: NothingReadable | None = None
 
     def ask(self, judge: Judge | LocalJudge, chosen: Sequence[remaining.Unanswered]) -> None:
-        """Send queries, and retry those without a verdict as often as the rules allow.
+        """Send queries, and retry those without a verdict as often as is set.
 
         An unreadable reply is asked for again at once: where all are, not every query is asked.
         """
@@ -263,7 +264,7 @@ class _DirectJudging(Judging):
 
     def _attempts(self, chosen: Sequence[remaining.Unanswered]) -> Iterator[None]:
         """Yield once the queries of an attempt wait; then raise what ended it, if anything did."""
-        for attempt in range(1, self._task.rules.retries + 2):
+        for attempt in range(1, self._task.retries + 2):
             self._remaining = deque(self.still_open(chosen))
             self._phase = f"{self._task.wanted}s" + (f", attempt {attempt}" if attempt > 1 else "")
             self._n_done, self._n_queries = 0, len(self._remaining)

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
+from commands.entrants.folder_or_hub import FetchSnapshot, find_weights, name_of_weights
 from commands.entrants.weights import folder_digest
 from commands.errors import ConfigurationError
 from commands.settings.inputs import read_instructions
@@ -19,6 +19,7 @@ from ledger.events.registration import TOGETHER, JudgeSettings
 from ledger.identity import JudgeId, canonical_json
 
 REFERENCE_MODEL: Final = "chrF2"  # the offline judge compares responses by it
+TIE_BAND: Final = 1.0  # points of chrF; our choice: a full stop changes a short answer by more
 _TAKES_NO_EFFORT: Final = re.compile(r"claude-(?:haiku|sonnet)-4-5\b")
 Parameters = tuple[tuple[str, str | float], ...]
 
@@ -59,15 +60,15 @@ def judge_of_mode(
 ) -> JudgeSettings:
     """Return the judge that a mode asks."""
     model = _model_of_mode(settings, mode)
-    return _judge(settings.judge, id_of_mode(settings, mode), model, folder, fetch)
+    return _judge(settings.judge, id_of_mode(settings, mode, folder), model, folder, fetch)
 
 
-def id_of_mode(settings: Settings, mode: Mode) -> str:
+def id_of_mode(settings: Settings, mode: Mode, folder: Path) -> str:
     """Return the id of the judge that a mode asks; its weights need not be there."""
     provider, model = settings.judge.provider, _model_of_mode(settings, mode)
     if provider == "reference":
         return "reference"
-    return Path(model).name if provider == "hf" else model
+    return name_of_weights(Path(model), folder) if provider == "hf" else model
 
 
 def _model_of_mode(settings: Settings, mode: Mode) -> str:
@@ -93,12 +94,8 @@ def weights_of(
     """
     section = section_of(settings, judge)
     models = filter(None, (section.model, section.pilot_model))
-    model = next(each for each in models if Path(each).name == judge.model)
-    return _weights(section, model, folder, fetch)
-
-
-def _weights(section: JudgeSection, model: str, folder: Path, fetch: FetchSnapshot | None) -> Path:
-    return find_weights(Path(model), folder, fetch, revision=section.revision).folder
+    model = next(each for each in models if name_of_weights(Path(each), folder) == judge.model)
+    return find_weights(Path(model), folder, fetch).folder
 
 
 def keys_needed(settings: Settings, judges: Iterable[JudgeSettings]) -> dict[str, tuple[str, ...]]:
@@ -130,12 +127,10 @@ def _duplicates(panel: Sequence[JudgeSettings]) -> Iterator[str]:
 def _judge(
     section: JudgeSection, name: str, model: str, folder: Path, fetch: FetchSnapshot | None
 ) -> JudgeSettings:
-    if section.revision is not None and section.provider != "hf":
-        raise ConfigurationError([f"judge {name!r}: revision is for provider 'hf'; leave it out"])
     return JudgeSettings(
         judge_id=JudgeId(name),
         provider=section.provider,
-        model=Path(model).name if section.provider == "hf" else model,
+        model=name_of_weights(Path(model), folder) if section.provider == "hf" else model,
         parameters=_parameters(section, name, model, folder, fetch),
     )
 
@@ -143,7 +138,7 @@ def _judge(
 def _server_parameters(section: JudgeSection) -> Parameters:
     """Return what the settings change in the usual request to a server."""
     changes = {
-        "reasoning_effort": section.reasoning_effort or "",
+        "reasoning_effort": section.effort or "",
         "extra_body": canonical_json(section.extra_body).decode() if section.extra_body else "",
     }
     return tuple((name, change) for name, change in changes.items() if change)
@@ -156,18 +151,19 @@ def _parameters(
     asked = (("max_tokens", float(section.max_tokens)), ("protocol", section.protocol))
     match section.provider:
         case "reference":
-            return (("tie_band", section.tie_band),)
+            return (("tie_band", TIE_BAND),)
         case "anthropic" | "anthropic-batch":
-            if section.effort != "none" and _TAKES_NO_EFFORT.match(model):
+            effort = section.effort or "low"
+            if effort != "none" and _TAKES_NO_EFFORT.match(model):
                 raise ConfigurationError(
                     [f'judge {name!r}: {model} takes no effort; set effort = "none"']
                 )
-            return (("effort", section.effort), *asked)
+            return (("effort", effort), *asked)
         case "endpoint" | "openai-batch":
             if section.base_url is None and section.provider == "endpoint":
                 why = "needs a base_url, or a model with its maker, as openai/gpt-5.6-luna"
                 raise ConfigurationError([f"judge {name!r}: provider 'endpoint' {why}"])
             return (*asked, *_server_parameters(section))
         case "hf":
-            digest = folder_digest(_weights(section, model, folder, fetch))
+            digest = folder_digest(find_weights(Path(model), folder, fetch).folder)
             return (("weights", digest), ("dtype", section.dtype), *asked)

@@ -18,7 +18,6 @@ from commands.judging.panel import keys_needed
 from commands.judging.session import (
     JudgingOptions,
     JudgingPlan,
-    asking_rules,
     judge_with_consent,
     needs_consent,
     offer_of_queries,
@@ -40,7 +39,6 @@ from ledger.identity import JudgeId
 from projections.evaluations.judged import Scorers, score_questions, unlinked
 from projections.evaluations.samples import Items
 from projections.evaluations.state import Evaluations
-from projections.tournament.remaining import AskingRules
 from projections.tournament.state import Tournament
 
 
@@ -56,8 +54,8 @@ class Scoring:
 
     def tasks(self, recorder: Recorder) -> tuple[JudgeTask, ...]:
         """Return what each judge is asked about the answers on record."""
-        rules = asking_rules(self.settings.judge)
-        return scoring_tasks(recorder.state, *recorder.evaluations(), self.plans, rules)
+        retries = self.settings.judge.retries
+        return scoring_tasks(recorder.state, *recorder.evaluations(), self.plans, retries)
 
     def priced(self, recorder: Recorder, task: JudgeTask) -> JudgingPlan:
         """Plan at what price, under which cap and how a judge is asked."""
@@ -77,7 +75,7 @@ def scoring_tasks(
     known: Evaluations,
     items: Items,
     plans: Iterable[EvaluationPlanned],
-    rules: AskingRules,
+    retries: int,
 ) -> tuple[JudgeTask, ...]:
     """Return a task for each judge that some plans name, with all their answers on record."""
     plans = tuple(plans)
@@ -85,7 +83,7 @@ def scoring_tasks(
     questions = score_questions(known, items, plans, Scorers(state.judges, state.rubrics))
     judges = (state.judges[reference] for reference in named)
     return tuple(
-        JudgeTask(judge, (), rules, answers=tuple(q for q in questions if q.judge == judge))
+        JudgeTask(judge, (), retries, answers=tuple(q for q in questions if q.judge == judge))
         for judge in judges
     )
 
@@ -109,9 +107,9 @@ def missing_scores(
     folder: Path,
 ) -> tuple[MissingScores, ...]:
     """Count what each judge is still to score, and forecast the cost."""
-    book, rules = price_book(settings, folder), asking_rules(settings.judge)
+    book, retries = price_book(settings, folder), settings.judge.retries
     missing = []
-    for task in scoring_tasks(state, known, items, plans, rules):
+    for task in scoring_tasks(state, known, items, plans, retries):
         queries, scored = task.open_in(state), [answer.asked for answer in task.answers]
         pricing = book.pricing(task.judge, state, scored=scored)
         cost = None

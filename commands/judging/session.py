@@ -42,7 +42,6 @@ from ledger.identity import Digest, JudgeId, PromptId
 from projections.tournament.batches import Batch
 from projections.tournament.matches import pairings
 from projections.tournament.remaining import (
-    AskingRules,
     OpenQuery,
     WhichPairs,
     awaited_queries,
@@ -81,18 +80,15 @@ class JudgingPlan:
         return self.task.judge
 
 
-def asking_rules(section: JudgeSection) -> AskingRules:
-    """Return the settings' rules on retries and identical responses."""
-    return AskingRules(section.retries, skip_identical=section.skip_identical)
-
-
-def chosen_judge(state: Tournament, settings: Settings, options: JudgingOptions) -> JudgeSettings:
+def chosen_judge(
+    state: Tournament, settings: Settings, folder: Path, options: JudgingOptions
+) -> JudgeSettings:
     """Return the judge that the options name, or else the mode's judge.
 
     Raises:
         ConfigurationError: No judge of the panel has that id.
     """
-    named = options.judge or id_of_mode(settings, options.mode)
+    named = options.judge or id_of_mode(settings, options.mode, folder)
     try:
         return state.judge(JudgeId(named))
     except KeyError as error:
@@ -115,15 +111,15 @@ def plan_judging(
         ConfigurationError: --judge is not on the panel, --no-wait is given for a judge that is not
             asked in batches, or nothing can be judged.
     """
-    judge = chosen_judge(recorder.state, settings, options)
+    judge = chosen_judge(recorder.state, settings, folder, options)
     if not pairings(recorder.state, prompts):
         raise ConfigurationError([*nothing_judged(without_gold(recorder.state, prompts))])
-    rules = asking_rules(settings.judge)
+    retries = settings.judge.retries
     if options.repeat is None:
-        task = JudgeTask(judge, prompts, rules, only=only)
+        task = JudgeTask(judge, prompts, retries, only=only)
     else:
         sample = islice(repeats_of(recorder.state, prompts, judge), options.repeat)
-        task = JudgeTask(judge, (), rules, repeats=[*sample])
+        task = JudgeTask(judge, (), retries, repeats=[*sample])
     return plan_task(recorder, settings, folder, task, options, console)
 
 
@@ -263,7 +259,7 @@ def _require_first_can_be_sent(
 def _all_queries(state: Tournament, task: JudgeTask, *, longest: bool) -> Sequence[JudgeQuery]:
     """Return what will be asked once all responses are there, as long or as short as may be."""
     later = awaited_queries(
-        state, task.prompts, task.judge, task.rules, longest=longest, only=task.only
+        state, task.prompts, task.judge, task.retries, longest=longest, only=task.only
     )
     return [query.asked for query in (*task.open_in(state), *later)]
 
@@ -285,7 +281,7 @@ def offer_of_queries(state: Tournament, task: JudgeTask, queries: Sequence[Judge
         n_queries=len(queries),
         models=(task.judge.model,),
         expected_usd=expected_usd,
-        worst_usd=None if once_usd is None else once_usd * (1 + task.rules.retries),
+        worst_usd=None if once_usd is None else once_usd * (1 + task.retries),
         spent_usd=state.spent_usd + task.spent_elsewhere_usd,
         cap_usd=task.max_usd,
         unpriced=(task.judge.model,) if expected_usd is None else (),
@@ -330,7 +326,7 @@ def judge_with_consent(
     if plan.judge.is_batched:
         port_of = batch_ports(plan.settings, backends, recorder.state)
         side = JudgeSide(recorder, port_of, plan.batch_options)
-        with attending_batches(recorder, task.rules, console.tell):
+        with attending_batches(recorder, console.tell):
             reception = BatchReceiver(
                 recorder,
                 lambda _: side,
@@ -403,7 +399,7 @@ def wait_for_batches(
     """
     how = BatchOptions(console.tell, console.on_progress)
     side_of = batch_sides(recorder, settings, folder, backends, console)
-    with attending_batches(recorder, asking_rules(settings.judge), console.tell):
+    with attending_batches(recorder, console.tell):
         BatchReceiver(recorder, side_of, how).receive_all()
 
 

@@ -69,14 +69,16 @@ def _judge_rows(spend: Spend) -> tuple[SpendRow, ...]:
 def _free_of_charge(state: Tournament, spend: Spend) -> str:
     """Say what costs no dollars."""
     free = {judge.judge_id for judge in state.judges.values() if is_free(judge)}
+    loaders = {entrant.loader for entrant in state.roster}
+    given = "The answers were given in files." if loaders == {"recorded"} else ""
     who = {
-        "entrants": not spend.entrants.bills
-        and all(entrant.loader != "endpoint" for entrant in state.roster),
+        "entrants": not spend.entrants.bills and not given and "endpoint" not in loaders,
         "judges": all(map(is_free, state.panel)) and {key.judge for key in spend.bills} <= free,
     }
     named = " and ".join(name for name, is_free_of_charge in who.items() if is_free_of_charge)
     subject = named.capitalize() if all(who.values()) else f"The {named}"
-    return f"{subject} run on the user's machine, which costs no dollars." if named else ""
+    ran = f"{subject} run on the user's machine, which costs no dollars." if named else ""
+    return " ".join(filter(None, (given, ran)))
 
 
 def _unsure(n: int, usd: float | None) -> str:

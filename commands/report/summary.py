@@ -9,6 +9,7 @@ from commands.report.ratings import RatingRow
 from commands.report.subject import Subject
 from commands.report.text import NOTHING, interval, points
 from projections.artifacts.escaping import markdown_text
+from projections.tournament.waves import not_asked
 
 
 def summary_of(subject: Subject) -> str:
@@ -17,6 +18,7 @@ def summary_of(subject: Subject) -> str:
     parts = [
         f"# {markdown_text(title_of(subject))}",
         *(part for view in views for part in _dimension(view, is_one=len(views) == 1)),
+        *map(markdown_text, not_asked(subject.results.tournament, subject.results.judge)),
         _footer(subject),
     ]
     return "\n\n".join(parts) + "\n"

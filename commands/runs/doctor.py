@@ -22,7 +22,7 @@ from commands.settings.schema import Settings
 from commands.settings.servers import Reach, Server, servers_of
 from commands.settings.version import VERSION
 from commands.spending.offer import no_price
-from commands.spending.price_table import PriceTable, price_table
+from commands.spending.price_table import NamedSheet, PriceTable, price_table
 from ledger.errors import NoLedger, TourneyError
 from ledger.events.registration import Prompt
 from ledger.identity import Dimension
@@ -76,7 +76,7 @@ def findings(
     yield _disk(ledger.absolute().parent)
     yield _ledger(ledger)
     yield _models(is_needed=settings is not None and _has_weights(settings))
-    yield _prices(today)
+    yield from (_prices(sheet, today) for sheet in prices.sheets)
     servers = servers_of(settings) if settings else ()
     yield from _unpriced(servers, prices, settings.judge.max_usd if settings else None)
     yield from _keys(servers)
@@ -271,10 +271,8 @@ def _models(*, is_needed: bool) -> Finding:
     return Finding("models", "good", f"{says}; only weights on this machine need them")
 
 
-def _prices(today: date) -> Finding:
-    """Check the age of the shipped prices; `tourney prices` shows that of a user's own."""
-    (shipped,) = price_table().sheets
-    says = f"{shipped.title}, {counted(shipped.sheet.age_days(today), 'day')} old"
-    if shipped.sheet.is_stale(today):
-        return Finding("prices", "beware", f"{says}: compare `tourney prices` with the provider's")
+def _prices(named: NamedSheet, today: date) -> Finding:
+    says = f"{named.title}, {counted(named.sheet.age_days(today), 'day')} old: {named.path}"
+    if named.sheet.is_stale(today):
+        return Finding("prices", "beware", f"{says}; compare them with the provider's")
     return Finding("prices", "good", says)

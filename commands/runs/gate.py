@@ -55,8 +55,10 @@ def run_gate(
     )
     if not _wanted(recorder.state, judging.judge, question, only):
         return
-    if missing := responses_to_come(recorder.state, bank, entrants=pair):
-        require_ready(judging, workspace.settings, pair, reach, console)
+    missing = responses_to_come(recorder.state, bank, entrants=pair)
+    if missing or judging.task.open_in(recorder.state):
+        entrants = {cell.entrant.entrant_id for cell in missing}
+        require_ready(judging, workspace.settings, entrants, reach, console)
     options = session.agreed_to_all(recorder, judging, book.requests(missing), book, console)
     generate = partial(
         generate_with_consent,

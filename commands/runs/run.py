@@ -210,9 +210,11 @@ def run_tournament(
     ]
     wave = prompts_so_far(recorder.state, prompts)
     generated = generate(WantedResponses(wave, entrants=recorded), spending=options.spending)
-    if missing := missing_responses(recorder.state, prompts):
+    missing = missing_responses(recorder.state, prompts)
+    if missing or judging.task.open_in(recorder.state):
         entrants = {cell.entrant.entrant_id for cell in missing}
         require_ready(judging, settings, entrants, reach, console)
+    if missing:
         to_come = responses_to_come(recorder.state, prompts)
         options = session.agreed_to_all(recorder, judging, book.requests(to_come), book, console)
     judged, n_looks = JudgingSummary(0, 0, 0, 0), -1

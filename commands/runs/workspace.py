@@ -16,7 +16,6 @@ from commands.runs.register import opening_of
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
 from commands.settings.toml import allows_network
-from ledger.events.registration import Provider
 from ledger.identity import StreamId
 from ledger.storage.lock import Holder
 from ledger.store import Ledger
@@ -75,7 +74,6 @@ def open_workspace(
     ledger: Path | None,
     versions: Sequence[tuple[str, str]],
     *,
-    provider: Provider | None = None,
     fetch: FetchSnapshot | None = None,
     open_dataset: OpenDataset = no_dataset,
 ) -> Workspace:
@@ -85,7 +83,6 @@ def open_workspace(
         config: The settings file.
         ledger: Replaces the ledger that the settings name.
         versions: Packages and their versions, recorded with the opening.
-        provider: Replaces [judge] provider.
         fetch: Resolves names of weights on the Hub; None: only folders are found.
         open_dataset: Opens a bank on the Hub.
 
@@ -93,9 +90,6 @@ def open_workspace(
         ConfigurationError: Something is missing or wrong; the ledger is not touched.
     """
     settings = read_settings(config, os.environ)
-    if provider is not None:
-        judge = settings.judge.model_copy(update={"provider": provider})
-        settings = settings.model_copy(update={"judge": judge})
     folder = config.parent
     return Workspace(
         settings=settings,

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias
+from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from pydantic import (
     Field,
     JsonValue,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     field_validator,
@@ -32,7 +33,7 @@ from commands.settings.sections import (
 from commands.settings.toml import LEDGER
 from ledger.events import ratings
 from ledger.events.registration import Provider
-from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
+from ledger.events.values import MAX_POINTS, MAX_REPEATS, MIN_SPREAD
 from ledger.identity import EntrantId
 from projections.intervals import too_few_resamples
 from projections.ratings.elo.uncertainty import BOOTSTRAPS, LEVEL
@@ -47,8 +48,6 @@ class TournamentSection(Section):
     """Name of the tournament. One ledger may hold several."""
     ledger: UserPath = Path(LEDGER)
     """The ledger's file. `--ledger` and `TOURNEY_LEDGER` override it."""
-    description: str = ""
-    """A note for people; recorded, never used."""
 
 
 class PromptsSection(Section):
@@ -112,6 +111,7 @@ class RubricSection(Section):
 
 
 Effort: TypeAlias = Literal["none", "low", "medium", "high", "xhigh", "max"]
+"""How hard a model of Anthropic thinks."""
 CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
 """How long a provider keeps the prefix that queries of a dimension share."""
 DEFAULT_MODEL: Final = "claude-opus-5-5"
@@ -130,23 +130,23 @@ class JudgeSection(Section):
     """`[[jury]]` only, and required there: name of the judge, for `--judge`. That of `[judge]` is
     its model's."""
     provider: Provider = "reference"
-    """`reference` compares with gold answers offline; `hf` is a model on this machine; `endpoint`
-    is an OpenAI-compatible server, and `openai-batch` the same in batches; `anthropic` and
-    `anthropic-batch` are Anthropic's API."""
+    """`reference` compares chrF to gold answers offline (at most 1 point apart: a tie); `hf` is a
+    model on this machine; `endpoint` is an OpenAI-compatible server, and `openai-batch` the same in
+    batches; `anthropic` and `anthropic-batch` are Anthropic's API."""
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
-    """The provider's name for the model; with `hf` a folder of weights, or else `org/name` on the
-    Hugging Face Hub. `reference` has none. `[[jury]]` must name it. A maker's name before it says
-    provider, address and key: `openai/gpt-5.6-luna`, `anthropic/claude-opus-5-5`."""
-    effort: Effort = "low"
-    """Anthropic: how hard the model thinks. `none` sends no effort, as Haiku 4.5 and Sonnet 4.5
-    need it."""
+    """The provider's name for the model; with `hf` a folder of weights, or else `org/name` or
+    `org/name@v1` on the Hugging Face Hub. `reference` has none. `[[jury]]` must name it. A maker's
+    name before it says provider, address and key: `openai/gpt-5.6-luna`,
+    `anthropic/claude-opus-5-5`."""
+    effort: str | None = Field(default=None, pattern=r"^\w+$")
+    """How hard the model thinks. Anthropic: `low` if left out, `medium`, `high`, `xhigh`, `max`, or
+    `none`, which sends no effort, as Haiku 4.5 and Sonnet 4.5 need it. Servers: as the server calls
+    it; left out, its default."""
     max_tokens: int = Field(default=4096, gt=0)
     """Longest reply, in tokens, thinking included."""
     protocol: Literal["line", "schema"] = "line"
     """How the verdict is given: `line` is a last line of text,
     `schema` is JSON that the server enforces."""
-    tie_band: float = Field(default=1.0, ge=0)
-    """`reference`: responses closer than this in chrF (0 to 100) tie."""
     base_url: str | None = Field(default=None, pattern=BASE_URL)
     """`endpoint`: the server's address, as `http://localhost:8000/v1`.
     `openai-batch`: likewise; left out, OpenAI's."""
@@ -154,15 +154,11 @@ class JudgeSection(Section):
     """Servers: the environment variable with the key, which only this server gets."""
     timeout_s: float = Field(default=600.0, gt=0)
     """Servers: longest wait for a part of an answer, in seconds."""
-    reasoning_effort: str | None = Field(default=None, pattern=r"^\w+$")
-    """Servers: how hard the model thinks, as the server calls it. Left out: its default."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     """Servers: further keys of each request, sent as they are. Without `temperature` it is 0, or
     left out if the server takes none."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """`hf`: precision of the judge's weights."""
-    revision: str | None = Field(default=None, min_length=1)
-    """`hf`: branch, tag or commit of a name on the Hub. Default: its main branch."""
     pilot_model: str | None = Field(default=None, min_length=1)
     """`[judge]` only: another model for `--mode pilot`, likewise. Default: `model`."""
     instructions: UserPath | None = None
@@ -173,8 +169,6 @@ class JudgeSection(Section):
     pairs of a prompt together. Default: on all."""
     retries: int = Field(default=1, ge=0)
     """All judges: how often a query is repeated after an unreadable reply."""
-    skip_identical: bool = True
-    """All judges: record two identical responses as a tie without asking."""
     max_usd: float | None = Field(default=None, gt=0)
     """All judges: dollar cap on judging. No option raises it; `--max-usd` can only lower it."""
     prices: UserPath | None = None
@@ -192,9 +186,21 @@ class JudgeSection(Section):
     def _at_its_maker(cls, table: Any) -> Any:  # noqa: ANN401  # what a file says
         return as_judge(table)
 
+    @field_validator("effort")
+    @classmethod
+    def _is_known(cls, effort: str | None, info: ValidationInfo) -> str | None:
+        is_anthropic = info.data.get("provider") in {"anthropic", "anthropic-batch"}
+        known = get_args(Effort)
+        if is_anthropic and effort is not None and effort not in known:
+            why = "Anthropic knows {known}"
+            raise PydanticCustomError("effort", why, {"known": ", ".join(known)})
+        return effort
+
     @field_validator("extra_body")
     @classmethod
     def _adds_only(cls, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        if "reasoning_effort" in body:
+            raise PydanticCustomError("taken", "set effort instead")
         return adds_only(body, OF_A_JUDGE, "max_tokens")
 
 
@@ -240,7 +246,6 @@ class JudgingSection(Section):
 OF_ALL_JUDGES: Final = (
     "pilot_model",
     "retries",
-    "skip_identical",
     "max_usd",
     "prices",
     "cache",
@@ -288,7 +293,7 @@ class EloSection(Section):
 class BradleyTerrySection(Section):
     """Say how Bradley-Terry ratings are computed.
 
-    Intervals are cluster-robust (sandwich), with prompts as clusters.
+    Intervals are cluster-robust (sandwich), with prompts as clusters, at 95 %.
     """
 
     ties: ratings.TieModel = _BT.ties
@@ -300,8 +305,6 @@ class BradleyTerrySection(Section):
     """Entrant whose rating is fixed. Default: the mean rating is 1000."""
     anchor_rating: Rating = _BT.anchor_rating
     """The rating of the anchor."""
-    level: float = Field(default=_BT.level, ge=MIN_LEVEL, le=MAX_LEVEL)
-    """Confidence level of intervals."""
 
     @property
     def parameters(self) -> ratings.BradleyTerryParameters:
@@ -350,12 +353,20 @@ class Settings(Section):
 
 
 _RATED_OTHERWISE: Final = (
-    "leave it out: intervals are cluster-robust, with prompts as clusters; for another one call"
-    " `bradley_terry` of `import tourney`"
+    "leave it out: intervals are cluster-robust, with prompts as clusters, at 95 %; for another one"
+    " call `bradley_terry` of `import tourney`"
 )
 WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("tournament", "network_ledger"): "export TOURNEY_NETWORK_LEDGER=true on that machine",
+    ("tournament", "description"): "write it as a comment: nothing read it",
     ("generation", "cpu_threads"): "leave it out, or export OMP_NUM_THREADS on that machine",
+    ("entrants", "revision"): 'write it behind the name, as weights = "org/name@v1"',
+    ("entrants", "heads"): "leave it out: there is a head for each shard",
+    ("entrants", "heads_depth"): "leave it out: the shards tell which layers are the heads'",
+    ("judge", "revision"): 'write it behind the name, as model = "org/name@v1"',
+    ("judge", "reasoning_effort"): "call it effort",
+    ("judge", "skip_identical"): "leave it out: identical responses tie without being asked about",
+    ("judge", "tie_band"): "leave it out: responses within 1 point of chrF tie",
     ("judge", "max_tokens_key"): "leave it out: the name that a server takes is learnt from it",
     ("judge", "greedy"): (
         "leave it out: a server that takes no temperature is asked without one; for another than 0"
@@ -366,6 +377,7 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("judge", "batch_queries"): "leave it out: batches shrink if a provider takes fewer",
     ("judge", "poll_s"): "leave it out: batches are polled less and less, at last each minute",
     ("judge", "settle_s"): "leave it out: a batch that is not listed after 5 minutes is resent",
+    ("bradley_terry", "level"): _RATED_OTHERWISE,
     ("bradley_terry", "interval"): _RATED_OTHERWISE,
     ("bradley_terry", "unit"): _RATED_OTHERWISE,
     ("bradley_terry", "resamples"): _RATED_OTHERWISE,

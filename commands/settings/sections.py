@@ -98,7 +98,7 @@ class EvaluationSection(EvaluationOptions):
 
 _LENGTHS: Final = frozenset({"max_tokens", "max_completion_tokens"})
 _OF_THE_REQUEST: Final = frozenset({"model", "messages", "n", "stream"})
-OF_A_JUDGE: Final = _OF_THE_REQUEST | {"reasoning_effort", "response_format"}
+OF_A_JUDGE: Final = _OF_THE_REQUEST | {"response_format"}
 _OF_AN_ENTRANT: Final = _OF_THE_REQUEST | {
     *("prompt", "temperature", "seed", "stop", "top_p", "top_k", "min_p", "repetition_penalty"),
     "chat_template_kwargs",
@@ -199,9 +199,8 @@ class WeightsSection(GeneratingSection):
     """Describe an entrant whose weights lie on this machine, or are fetched to it."""
 
     weights: UserPath
-    """Folder of weights and tokenizer, or else `org/name` on the Hugging Face Hub."""
-    revision: str | None = Field(default=None, min_length=1)
-    """Branch, tag or commit of `org/name`. Left out: its main branch."""
+    """Folder of weights and tokenizer, or else `org/name` on the Hugging Face Hub: its main branch,
+    or with `org/name@v1` the branch, tag or commit `v1`."""
 
 
 class HfSection(Prompting, WeightsSection):
@@ -210,8 +209,7 @@ class HfSection(Prompting, WeightsSection):
     loader: Literal["hf"] = "hf"
     """Weights on this machine, loaded by transformers."""
     adapters: tuple[UserPath, ...] = ()
-    """LoRA folders of peft, or names on the Hub, merged in this order. `org/name@v1` is the branch,
-    tag or commit `v1` of a name."""
+    """LoRA folders of peft, or names on the Hub, merged in this order."""
 
 
 class HydraSection(WeightsSection):
@@ -223,12 +221,9 @@ class HydraSection(WeightsSection):
 
     loader: Literal["hydra"]
     """Several LoRA heads over one trunk."""
-    heads: int = Field(default=9, ge=2)
-    """Number of heads."""
-    heads_depth: int = Field(default=3, ge=1)
-    """Layers of a head: the last ones of the weights."""
     security: UserPath
-    """Folder of security shards, one for each head."""
+    """Folder of security shards, one for each head. A head is the last layers of the weights, from
+    the first that shards change on."""
     robustness: UserPath | None = None
     """Folder of robustness shards, merged after security."""
     rob_checkpoint: int | None = None

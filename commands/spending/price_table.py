@@ -63,9 +63,10 @@ class PriceSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class NamedSheet:
-    """A sheet, with the name of its file."""
+    """A sheet, with its file and what the file is called."""
 
     name: str
+    path: Path
     sheet: PriceSheet
 
     @property
@@ -127,10 +128,11 @@ def price_table(own: Path | None = None) -> PriceTable:
     Raises:
         ConfigurationError: The user's file is missing or not a price table.
     """
-    shipped = NamedSheet("shipped prices", read_sheet(shipped_data() / "prices.toml"))
+    path = shipped_data() / "prices.toml"
+    shipped = NamedSheet("shipped prices", path, read_sheet(path))
     if own is None:
         return PriceTable((shipped,))
-    return PriceTable((NamedSheet(own.name, read_sheet(own)), shipped))
+    return PriceTable((NamedSheet(own.name, own, read_sheet(own)), shipped))
 
 
 def read_sheet(path: Path) -> PriceSheet:

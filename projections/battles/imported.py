@@ -41,15 +41,9 @@ class BattlesOfSet(Battles):
         """Whether each battle has a verdict; none is not a tie."""
         return ~np.isnan(self.outcome)
 
-    def at_temperature(self, temperature: float, *, made_at: float) -> "BattlesOfSet":
-        """Recompute judges' preferences at another temperature; human votes stay.
-
-        Args:
-            temperature: The new one, above 0.
-            made_at: The one that the preferences were made with.
-        """
-        margin = margin_of(self.pref, made_at=made_at)
-        read = soft_scores(0.0, margin, temperature=temperature)
+    def at_temperature(self, temperature: float) -> "BattlesOfSet":
+        """Recompute judges' preferences at a temperature above 0; human votes stay."""
+        read = soft_scores(0.0, margin_of(self.pref), temperature=temperature)
         pref = np.where(self.is_human, self.pref, read)
         return replace(self, pref=pref, score=_scores(self.outcome, pref))
 

@@ -53,15 +53,10 @@ def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> 
     return ScoredBattles(battles, np.array(margin, dtype=np.float64))
 
 
-def scored_preferences(table: BattlesOfSet, *, made_at: float) -> ScoredBattles:
-    """Return the battles for which a judge gave a preference; 0 or 1 makes an infinite margin.
-
-    Args:
-        table: Imported battles.
-        made_at: The temperature that turned scores into preferences.
-    """
+def scored_preferences(table: BattlesOfSet) -> ScoredBattles:
+    """Return the battles for which a judge gave a preference; 0 or 1 makes an infinite margin."""
     given = table.take(~table.is_human & ~np.isnan(table.pref)).rated(soft=False)
-    return ScoredBattles(given, margin_of(given.pref, made_at=made_at))
+    return ScoredBattles(given, margin_of(given.pref))
 
 
 def _margin(tournament: Tournament, match: Match, order: Order | None) -> float:

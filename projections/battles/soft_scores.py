@@ -82,16 +82,15 @@ def soft_scores(
     return sigma(temperature * (np.asarray(marks_a, dtype=np.float64) - marks_b))
 
 
-def margin_of(pref: Floats, *, made_at: float) -> Floats:
-    """Return the score of a minus that of b, from which preferences were made.
+def margin_of(pref: Floats) -> Floats:
+    """Return the score of a minus that of b, from which preferences were made at `TEMPERATURE`.
 
     Args:
         pref: Probability that b is better, in [0, 1]; 0 and 1 have infinite margins.
-        made_at: The temperature that it was made with.
     """
     with np.errstate(divide="ignore"):
         log_odds: Floats = np.log1p(-pref) - np.log(pref)
-    return log_odds / made_at
+    return log_odds / TEMPERATURE
 
 
 def calibrate(battles: Battles, margin: Floats) -> Temperature:

@@ -2,7 +2,7 @@
 
 Not worse: the lower bound of the candidate's lead is above -margin (non-inferiority, as in trials:
 Piaggio et al. 2012). Worse: the upper bound is below 0. Where both hold, the candidate is worse by
-less than the margin, and passes.
+less than the margin, and passes. With a margin of 0 it must be ahead: then the verdict is "better".
 
 The verdicts are looked at after every 20 prompts, in the order in which prompts are judged, and the
 first look that decides stands. Each look's interval is so wide that either end is wrong at some
@@ -62,8 +62,12 @@ class GateQuestion(NamedTuple):
 
     candidate: str
     baseline: str
-    margin: float = MARGIN  # Elo points that the candidate may be behind
-    policy: GatePolicy = "not-worse"  # within the margin is enough; `better`: it must be ahead
+    margin: float = MARGIN  # Elo points that the candidate may be behind; 0: it must be ahead
+
+    @property
+    def policy(self) -> GatePolicy:
+        """What lets the candidate pass."""
+        return "not-worse" if self.margin else "better"
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -232,8 +236,6 @@ def _row(
     dimension: str, question: GateQuestion, lead: float, bounds: _Bounds, n_more: int | None
 ) -> GateRow:
     verdict = _verdict(bounds.low, bounds.high, question)
-    # equals are never better, so that no number of prompts would show it
-    is_forecast = verdict == "not enough" and question.policy == "not-worse"
     return GateRow(
         dimension,
         verdict,
@@ -243,7 +245,7 @@ def _row(
         high=bounds.high if isfinite(bounds.high) else None,
         margin=question.margin,
         n_prompts=bounds.n_prompts,
-        n_more_prompts=n_more if is_forecast else None,
+        n_more_prompts=n_more if verdict == "not enough" else None,
         usd_more=None,
         why=bounds.why,
     )
@@ -276,10 +278,8 @@ def _log_odds(share: float) -> float:
 
 
 def _verdict(low: float, high: float, question: GateQuestion) -> GateVerdict:
-    if question.policy == "not-worse" and low > -question.margin:
-        return "not worse"
-    if question.policy == "better" and low > 0:
-        return "better"
+    if low > -question.margin:
+        return "not worse" if question.margin else "better"
     return "worse" if high < 0 else "not enough"
 
 
@@ -287,7 +287,7 @@ def _more(n_prompts: int, reach: float, error: float, margin: float) -> int | No
     """Return how many more prompts show in 4 of 5 that equals are within the margin.
 
     The error falls with the root of their number, and the last look has its reach. A forecast by
-    the lead so far would err by it.
+    the lead so far would err by it. No number shows that equals are ahead, as margin 0 demands.
     """
     if np.isnan(reach) or not margin:
         return None

@@ -26,16 +26,8 @@ from projections.tournament.state import Tournament
 from projections.verdicts.queries import PairQuery, ScoreQuery
 from projections.verdicts.scoring import ScoreQuestion
 
-
-class AskingRules(NamedTuple):
-    """Which queries are sent, and how often."""
-
-    retries: int  # of a reply that says no verdict
-    skip_identical: bool = False  # two identical responses are a tie, unasked
-
-
-ANY_QUESTION: Final = AskingRules(retries=sys.maxsize)
-"""Rules under which everything without a verdict may be asked."""
+ENDLESS_RETRIES: Final = sys.maxsize
+"""Retries of unreadable replies by which everything without a verdict may be asked."""
 
 
 WhichPairs: TypeAlias = Callable[[Pairing], bool] | None
@@ -212,25 +204,25 @@ def open_queries(
     tournament: Tournament,
     prompts: Collection[PromptId],
     judge: JudgeSettings,
-    rules: AskingRules,
+    retries: int,
     *,
     only: WhichPairs = None,
 ) -> tuple[OpenQuery, ...]:
     """Return the queries to send: without a verdict, not in flight, and worth another attempt.
 
-    Two pairings may have the same query, as for equal responses; it is listed once. What a judge is
-    asked together is one entry, and whole if any of it is chosen: to ask for the rest later would
-    be paid for again.
+    Two identical responses tie unasked. Two pairings may have the same query, where their responses
+    are equal; it is listed once. What a judge is asked together is one entry, and whole if any of
+    it is chosen: to ask for the rest later would be paid for again.
     """
     queries: dict[Digest, OpenQuery] = {}
     chosen: set[Digest] = set()
     for match in complete_matches(tournament, prompts, judge):
         is_chosen = only is None or only(match.pairing)
         is_asked = is_chosen or judge.is_together
-        if not is_asked or _ties_unasked(tournament, match, judge, rules):
+        if not is_asked or match.is_identical:
             continue
         for order, key in match.keys:
-            if key not in queries and _is_open(tournament, key, rules.retries):
+            if key not in queries and _is_open(tournament, key, retries):
                 asked = match.query(order)
                 queries[key] = OpenQuery(match, asked, _n_failed(tournament, key))
                 if is_chosen:
@@ -278,10 +270,10 @@ def repeats_of(
 
 
 def open_repeats(
-    tournament: Tournament, repeats: Iterable[OpenQuery], rules: AskingRules
+    tournament: Tournament, repeats: Iterable[OpenQuery], retries: int
 ) -> tuple[OpenQuery, ...]:
     """Return the repeats to send: without a verdict, not in flight, worth another attempt."""
-    queries = (refreshed_query(tournament, repeat, rules) for repeat in repeats)
+    queries = (refreshed_query(tournament, repeat, retries) for repeat in repeats)
     return tuple(query for query in queries if isinstance(query, OpenQuery))
 
 
@@ -289,7 +281,7 @@ def awaited_queries(
     tournament: Tournament,
     prompts: Collection[PromptId],
     judge: JudgeSettings,
-    rules: AskingRules,
+    retries: int,
     *,
     longest: bool = True,
     only: WhichPairs = None,
@@ -304,7 +296,7 @@ def awaited_queries(
     waiting = {cell.prompt.prompt_id for cell in missing}
     return tuple(
         query
-        for query in open_queries(answered, waiting, judge, rules, only=only)
+        for query in open_queries(answered, waiting, judge, retries, only=only)
         if not imagined.keys().isdisjoint(
             (query.match.response_a.response_key, query.match.response_b.response_key)
         )
@@ -323,17 +315,8 @@ def _imagined_response(cell: PlannedResponse, *, longest: bool) -> ResponseGener
     )
 
 
-def _ties_unasked(
-    tournament: Tournament, match: Match, judge: JudgeSettings, rules: AskingRules
-) -> bool:
-    """Say whether identical responses tie without being asked, now or on record."""
-    return match.is_identical and (
-        rules.skip_identical or match.key(judge.judge_id) in tournament.outcomes
-    )
-
-
 def open_scores(
-    tournament: Tournament, questions: Iterable[ScoreQuestion], rules: AskingRules
+    tournament: Tournament, questions: Iterable[ScoreQuestion], retries: int
 ) -> tuple[OpenScore, ...]:
     """Return the questions to send: without a score, not in flight, worth another attempt.
 
@@ -345,20 +328,18 @@ def open_scores(
     return tuple(
         OpenScore(each, each.asked, _n_failed(tournament, key))
         for key, each in firsts.items()
-        if _is_open(tournament, key, rules.retries)
+        if _is_open(tournament, key, retries)
     )
 
 
-def refreshed_query(
-    tournament: Tournament, query: Unanswered, rules: AskingRules
-) -> Unanswered | None:
+def refreshed_query(tournament: Tournament, query: Unanswered, retries: int) -> Unanswered | None:
     """Return an open query with its current failures; None if it is no longer open."""
     if query.asked.query_key in tournament.in_flight:
         return None
     still_open: list[Unanswered] = [
         each._replace(n_failed=_n_failed(tournament, each.key))
         for each in query.every
-        if _is_open(tournament, each.key, rules.retries)
+        if _is_open(tournament, each.key, retries)
     ]
     return one_request(still_open)
 
@@ -393,8 +374,6 @@ def unreconciled(
     tournament: Tournament,
     prompts: Collection[PromptId],
     judge: JudgeSettings,
-    *,
-    skip_identical: bool,
 ) -> tuple[Match, ...]:
     """Return the matches with an outcome to record: both verdicts, or identical responses.
 
@@ -406,7 +385,7 @@ def unreconciled(
         for match in complete_matches(tournament, prompts, judge)
         if match.key(judge.judge_id) not in tournament.outcomes
         and (
-            (match.is_identical and skip_identical)
+            match.is_identical
             or (not match.pairing.slot and all(key in verdicts for _, key in match.keys))
         )
     )

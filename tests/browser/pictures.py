@@ -68,7 +68,7 @@ def _show_view(chromium: Browser, demo: Path) -> None:
 
 
 def _show_ballot(chromium: Browser, demo: Path) -> None:
-    with _served(demo, "annotate", "--annotator", "ann", "--limit", "60", "--seed", "7") as address:
+    with _served(demo, "annotate", "--annotator", "ann", "--limit", "60") as address:
         page = _page(chromium, _WIDTHS["wide"], _BROWSER_HEIGHTS["ballot"])
         page.goto(address)
         page.wait_for_selector("button")

@@ -19,7 +19,7 @@ class TestReferenceJudge(JudgeContract):
 
     def make(self) -> LocalJudge:
         """Return a judge with the band of the defaults."""
-        return ReferenceJudge(tie_band=1.0)
+        return ReferenceJudge()
 
 
 class TestScriptedJudge(JudgeContract):

@@ -27,7 +27,7 @@ This page is made by `make docs` from the schema that checks `tournament.toml`.
   sets `--engine`. They are matters of a machine, so they are no keys.
 - Precedence: a command's option, then the environment variable, then the file, then the default.
 - The commands that work on the tournament read the settings and these variables: `run`, `plan`,
-  `apply`, `batch`, `prices`, `doctor` and `import responses`. All others read the ledger, which
+  `apply`, `batch`, `doctor` and `import responses`. All others read the ledger, which
   holds the settings as recorded. Of the settings they need only where the ledger is, the
   tournament's name and the price table: `TOURNEY_LEDGER`, those of `[tournament]`, and
   `TOURNEY_JUDGE_PRICES`.

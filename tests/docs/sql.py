@@ -41,7 +41,7 @@ def sql_page() -> str:
 
 def _events() -> Iterator[str]:
     yield "## Every event\n"
-    yield "`tourney log --type VerdictReceived` lists those of a type.\n"
+    yield "`tourney log VerdictReceived` lists those of a type.\n"
     yield "| event | says |"
     yield "|---|---|"
     for name, event in EVENTS.types.items():

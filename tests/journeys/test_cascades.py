@@ -13,8 +13,9 @@ JURY = """
 id = "strict"
 provider = "reference"
 model = "chrF2"
-tie_band = 0.01
+instructions = "strict.md"
 """
+STRICT = "<!-- version: 1 -->\nJudge strictly.\n"
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +24,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = lay_out_recorded(tmp_path_factory.mktemp("cascades") / "demo", N_PROMPTS)
     settings = folder / "tournament.toml"
     settings.write_text(settings.read_text(encoding="utf-8") + JURY, encoding="utf-8")
+    (folder / "strict.md").write_text(STRICT, encoding="utf-8")
     launch(folder, "run")
     return folder
 
@@ -97,8 +99,9 @@ def test_prompts_in_order_are_told_to_be_no_random_sample(judged: Path) -> None:
     """As after a limit: what the judge does on the first ones says little of the others."""
     settings = judged / "tournament.toml"
     text = settings.read_text(encoding="utf-8").partition("\nshare = ")[0]
-    text = text.replace('"strict"', '"limited"').replace("0.01", "0.02")
+    text = text.replace('"strict"', '"limited"').replace("strict.md", "limited.md")
     settings.write_text(text, encoding="utf-8")
+    (judged / "limited.md").write_text(STRICT.replace("strictly", "as you like"), encoding="utf-8")
     launch(judged, "apply", "judge", "--judge", "limited", "--limit", "40")
 
     shown = " ".join(launch(judged, "project", "bt", "--truth", "limited").stdout.split())

@@ -220,7 +220,7 @@ def test_answers_that_one_has_enter_by_the_text_of_a_conversation(tmp_path: Path
 
     with FakeOpenAI(lambda _: Said("VERDICT: A")) as server:
         judge = f"{MODEL}@{server.url}"
-        done(tmp_path, "init", "mine", "--from-answers", "table.jsonl", "--judge", judge)
+        done(tmp_path, "init", "mine", "--from", "table.jsonl", "--judge", judge)
         mine = tmp_path / "mine"
         done(mine, "run", "--yes")
         asked = [turns_of(body)[-1][1] for body in server.traffic.asked]

@@ -59,7 +59,7 @@ def test_what_is_exported_imported_and_exported_is_the_same(
     )
     there = ("-l", "there.db")
     done = tourney_with_votes(
-        "import", "battles", "first.jsonl", "--from", "judgearena", *there, "--json"
+        "import", "battles", "first.jsonl", "--layout", "judgearena", *there, "--json"
     )
     again = tourney_with_votes(
         "export", "battles", "--name", "judgearena", "-o", "second.jsonl", *there
@@ -204,16 +204,16 @@ def test_rows_that_are_no_battles_are_listed(
     ("words", "why"),
     [
         (
-            "import battles votes.csv --from plane",
-            "'plane' is not a format of battles; did you",
+            "import battles votes.csv --layout plane",
+            "'plane' is not a layout of battles; did you",
         ),
         (
-            "import battles votes.csv --from x",
-            "'x' is not a format of battles; known: verdicts, orq-arena, ",
+            "import battles votes.csv --layout x",
+            "'x' is not a layout of battles; known: verdicts, orq-arena, ",
         ),
         ("import battles votes.csv --name a:b", "--name 'a:b': use only letters, digits, dots"),
         (
-            "import battles votes.csv --from judgearena --name=",
+            "import battles votes.csv --layout judgearena --name=",
             "--name '': use only letters, digits, dots",
         ),
         ("import elo-ratings votes.csv", "votes.csv is not an elo_ratings.json"),

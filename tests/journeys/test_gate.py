@@ -28,7 +28,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("words", "code", "verdict"),
     [
-        (("--candidate", BEST, "--baseline", WORST, "--better"), 0, "better"),
+        (("--candidate", BEST, "--baseline", WORST, "--margin", "0"), 0, "better"),
         (
             ("--candidate", "security_plus_robustness", "--baseline", BEST, "--margin", "10"),
             6,
@@ -54,7 +54,7 @@ def test_a_summary_can_stand_in_a_pull_request(demo: Path) -> None:
 
     assert done.returncode == 3
     assert "| factuality | worse | base\\_olmo | full\\_poe |" in done.stdout
-    assert "\nJudge: reference\n" in done.stdout
+    assert "\nJudge: reference\n\nfactuality: 35 pairs = " in done.stdout  # of the two
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,13 @@ def test_a_summary_can_stand_in_a_pull_request(demo: Path) -> None:
     [
         (("--candidate", "poe", "--baseline", WORST), "entrant 'poe' is not known"),
         (("--candidate", WORST, "--baseline", WORST), "are the same entrant; name two"),
+        *(
+            (
+                ("--candidate", BEST, "--baseline", WORST, "--margin", each),
+                f"--margin {each}: write",
+            )
+            for each in ("-1", "nan", "1e-200")
+        ),
         (("--candidate", BEST, "--baseline", WORST, "--yes"), "are for what --run asks: add --run"),
         (
             ("--candidate", BEST, "--baseline", WORST, "--run", "--as-of", "900"),

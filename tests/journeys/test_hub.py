@@ -74,19 +74,19 @@ def test_weights_by_name_answer_and_their_commit_is_recorded(folder: Path) -> No
 @pytest.mark.nightly
 def test_weights_by_name_are_evaluated_without_a_tournament(folder: Path) -> None:
     """Their name and how they are asked are the entrant's, and the commit is on record."""
-    evaluate = ("evaluate", NAME, "--uses", "copying", "--limit", "2", "--chat", "none")
+    evaluate = ("evaluate", f"{NAME}@v1", "--uses", "copying", "--limit", "2", "--chat", "none")
     with FakeHub() as hub:
         hub.repositories[NAME] = Repository()
         commit = hub.repositories[NAME].commit(files_of(folder / "weights"), "v1")
         endpoint = f"HF_ENDPOINT={hub.endpoint}"
-        done = tourney(folder, (*evaluate, "--revision", "v1"), endpoint)
+        done = tourney(folder, evaluate, endpoint)
 
     assert done.returncode == 0, done.stderr
     assert NAME in done.stdout
     with Ledger.read_only(folder / "evaluations.db") as ledger:
         events = [each.event for each in ledger.read()]
     (found,) = (each.entrant for each in events if isinstance(each, EntrantRegistered))
-    assert (found.entrant_id, found.revision) == (f"{NAME} [none]", commit)
+    assert (found.entrant_id, found.revision) == (f"{NAME}@v1 [none]", commit)
 
 
 def test_a_name_that_nobody_has_ends_with_one_line_and_no_ledger(folder: Path) -> None:

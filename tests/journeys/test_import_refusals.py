@@ -36,7 +36,7 @@ def piped(tourney: Tourney, pipe: Path, content: bytes, *words: str) -> dict[str
     "words",
     [
         ("import", "battles"),
-        ("import", "battles", "--from", "tap", "--name", "set"),
+        ("import", "battles", "--layout", "tap", "--name", "set"),
         ("import", "elo-ratings"),
         ("merge",),
     ],
@@ -80,7 +80,7 @@ def test_a_pipe_does_not_name_a_set(tmp_path: Path, tourney: Tourney) -> None:
     """A format of which each file is a set of its own asks for the name."""
     (tmp_path / "nameless").write_bytes(b"{}\n")
 
-    done = tourney("import", "battles", "nameless", "--from", "tap")
+    done = tourney("import", "battles", "nameless", "--layout", "tap")
 
     assert done.returncode == 2
     assert "use --name" in done.stderr

@@ -111,7 +111,7 @@ MODULES = {
     "w2": ("down_proj", INNER, HIDDEN),
     "w3": ("up_proj", HIDDEN, INNER),
 }
-COMMAND = ("import", "hydra-weights", "weights", "imported", "--heads", str(N_HEADS))
+COMMAND = ("import", "hydra-weights", "weights", "imported")
 
 
 def save_shard(file: Path, *, rank: int, seed: int) -> dict[str, torch.Tensor]:
@@ -176,10 +176,10 @@ def test_the_originals_folders_become_folders_of_peft(
 
 
 @pytest.mark.usefixtures("originals")
-def test_heads_of_another_depth_are_refused(tourney: Tourney) -> None:
-    """Without a manifest three layers are meant, and these heads have two."""
+def test_files_without_a_manifest_tell_how_deep_heads_are(place: Path, tourney: Tourney) -> None:
+    """Their blocks are numbered, and a file has all of them."""
     done = tourney(*COMMAND, "--robustness", "robust")
 
-    assert done.returncode == 2, done.stderr
-    assert "it is not LoRA of a head of 3 layers" in done.stderr
-    assert "set heads_depth to what it was trained with" in done.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "4 adapters in imported\n"
+    require_head_fit(place / "weights", place / "imported" / "robustness" / "shard_0", LAYERS)

@@ -178,6 +178,7 @@ def test_two_judges_are_compared_on_the_same_battles(tourney: Tourney) -> None:
     pairs = fields(tourney("project", "compare-judges", "ann", "bob", "--pairs", "--json"))
     battles = fields(tourney("project", "compare-judges", "ann", "bob", "--battles", "--json"))
     shown = tourney("battle", battles["rows"][0]["id"][:12])
+    refused = tourney("project", "compare-judges", "ann", "bob", "--margin", "nan")
 
     assert "factuality: not enough battles to say whether ratings are comparable" in done.stdout
     assert "A: ann. B: bob." in done.stdout
@@ -189,6 +190,7 @@ def test_two_judges_are_compared_on_the_same_battles(tourney: Tourney) -> None:
     assert battles["comparisons"][0]["verdict"] == "not enough battles"
     assert battles["comparisons"][0]["n_opposite"] == 1
     assert shown.returncode == 0, shown.stderr
+    assert "nan is not a finite number" in refused.stderr
 
 
 def test_a_judge_is_compared_with_itself_under_other_instructions(tmp_path: Path) -> None:

@@ -255,7 +255,7 @@ def test_killed_at_random_steps_a_judge_is_paid_once(
     require_done(folder, fake)
 
 
-DIRECT: Final = (*JUDGE, "--provider", "anthropic")
+DIRECT: Final = {"TOURNEY_JUDGE_PROVIDER": "anthropic"}
 
 
 def by_night_at(death: Death) -> object:
@@ -283,8 +283,8 @@ def test_killed_while_queries_are_sent_one_by_one(
     folder: Path, fake: FakeAnthropic, death: Death
 ) -> None:
     """What is billed twice is told of: at most the eight requests that were under way."""
-    killed = paid.command(folder, *DIRECT, url=fake.url, death=death).wait()
-    done = paid.tourney(folder, *DIRECT, url=fake.url)
+    killed = paid.command(folder, *JUDGE, url=fake.url, death=death, **DIRECT).wait()
+    done = paid.tourney(folder, *JUDGE, url=fake.url, **DIRECT)
 
     assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
     bill, lost = fake.bill(), perhaps_billed(folder)
@@ -311,9 +311,9 @@ def test_killed_under_a_cap_a_judges_bill_stays_below_it(
     folder: Path, fake: FakeAnthropic, death: Death
 ) -> None:
     """What was under way at the kill counts at its worst, also for the next command."""
-    capped = (*DIRECT, "--max-usd", "2.5")  # for 72 queries of at most $0.115
-    killed = paid.command(folder, *capped, url=fake.url, death=death).wait()
-    done = paid.tourney(folder, *capped, url=fake.url)
+    capped = (*JUDGE, "--max-usd", "2.5")  # for 72 queries of at most $0.115
+    killed = paid.command(folder, *capped, url=fake.url, death=death, **DIRECT).wait()
+    done = paid.tourney(folder, *capped, url=fake.url, **DIRECT)
 
     assert killed.code == -signal.SIGKILL, killed.err
     assert done.code in {0, 5}, done.err  # 5: no further query is sure to stay below it

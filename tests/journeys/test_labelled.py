@@ -30,7 +30,7 @@ def test_a_labelled_table_says_how_good_a_judge_is(tmp_path: Path) -> None:
         words = (
             "init",
             "mine",
-            "--from-answers",
+            "--from",
             "labelled.csv",
             "--judge",
             f"{MODEL}@{server.url}",
@@ -56,9 +56,7 @@ def test_a_table_whose_labels_nobody_understands_is_refused(tmp_path: Path) -> N
     """Nothing would be left to compare a judge with."""
     (tmp_path / "x.csv").write_text("prompt,response_a,response_b,winner\nQ,x,y,blue\n")
 
-    done = launch(
-        tmp_path, "init", "mine", "--from-answers", "x.csv", "--judge", "claude-sonnet-5-5"
-    )
+    done = launch(tmp_path, "init", "mine", "--from", "x.csv", "--judge", "claude-sonnet-5-5")
 
     assert done.returncode == 2
     assert "x.csv: no labelled pair is in it; a row needs a prompt" in done.stderr

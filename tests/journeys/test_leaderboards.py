@@ -191,7 +191,7 @@ def test_judgearenas_hard_ratings_count_an_unread_reply_as_a_tie(tmp_path: Path)
     rng = random.Random(4)  # noqa: S311  # preferences, not secrets
     battles = [judgearena_battle(rng, number) for number in range(200)]
     file = write_lines(tmp_path / "battles.jsonl", battles)
-    imported = ["import", "battles", file, "--from", "judgearena"]
+    imported = ["import", "battles", file, "--layout", "judgearena"]
     projected = ["project", "bt", "--name", "judgearena", "--prefs", "hard"]
 
     as_ties = two_commands(imported, [*projected, "--unread", "tie"])

@@ -44,6 +44,18 @@ def test_the_hash_of_an_earlier_position_can_be_looked_up(path: Path, tourney: T
     assert tourney("log", "5", "--follow").returncode == 2
 
 
+def test_events_are_listed_by_their_type(tourney: Tourney) -> None:
+    """A misspelt type is no id of anything; nearly one is told."""
+    listed = tourney("log", "VerdictReceived", "--limit", "2", "--format", "jsonl")
+    unknown = tourney("log", "VerdictRecieved")
+
+    assert [json.loads(line)["type"] for line in listed.stdout.splitlines()] == [
+        "VerdictReceived"
+    ] * 2
+    assert unknown.returncode == 2
+    assert "did you mean VerdictReceived" in unknown.stderr
+
+
 def test_verify_says_what_it_looked_at(path: Path, tourney: Tourney) -> None:
     """Silence could mean that nothing was checked."""
     head = head_of(path)
@@ -196,7 +208,7 @@ def test_status_of_a_folder_that_cannot_be_written(path: Path) -> None:
 
 def test_a_log_that_follows_shows_what_is_appended(path: Path) -> None:
     """One watches a run from a second terminal, and leaves by Ctrl-C."""
-    command = following(path, "--type", "ResponseGenerated", "--limit", "1")
+    command = following(path, "ResponseGenerated", "--limit", "1")
     command.until(lambda: "ResponseGenerated" in command.out)
     with Ledger.open(path) as ledger:
         (response, *_) = responses(known(*opened()))

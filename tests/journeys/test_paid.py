@@ -15,7 +15,7 @@ from tests.support.command_line.paid import tourney
 
 N_QUERIES_OF_ONE_PROMPT: Final = 36  # one prompt, 3 dimensions, 6 pairs, both orders
 JUDGE: Final = ("apply", "judge", "--yes")
-DIRECT: Final = (*JUDGE, "--provider", "anthropic")
+DIRECT: Final = {"TOURNEY_JUDGE_PROVIDER": "anthropic"}
 PILOT: Final = "claude-sonnet-5-5"
 
 SERVED: Final = """
@@ -117,7 +117,7 @@ def test_a_pilots_batch_is_told_of_holds_up_nobody_and_is_decided_when_it_is_rec
     """By the headline, too: nothing else would say that its pairs are pending."""
     add(priced_folder, PILOT_OF_ONE)
     sent = tourney(priced_folder, *JUDGE, "--mode", "pilot", "--no-wait", url=waiting_fake.url)
-    done = tourney(priced_folder, *DIRECT, url=waiting_fake.url)
+    done = tourney(priced_folder, *JUDGE, url=waiting_fake.url, **DIRECT)
     waiting_fake.end_batches()
 
     received = tourney(priced_folder, *JUDGE, "--no-wait", url=waiting_fake.url)
@@ -136,7 +136,7 @@ def test_a_batch_in_flight_is_not_forgotten_by_whoever_comes_next(
     text = settings.read_text(encoding="utf-8")
     sent = tourney(priced_folder, *JUDGE, "--no-wait", url=waiting_fake.url)
 
-    direct = tourney(priced_folder, *DIRECT, url=waiting_fake.url)
+    direct = tourney(priced_folder, *JUDGE, url=waiting_fake.url, **DIRECT)
     settings.write_text(text.replace('"anthropic-batch"', '"anthropic"'), encoding="utf-8")
     run = tourney(priced_folder, "run", "--yes", "--allow-gaps", url=waiting_fake.url)
     settings.write_text(text.replace('id = "paid"', 'id = "second"'), encoding="utf-8")
@@ -145,7 +145,7 @@ def test_a_batch_in_flight_is_not_forgotten_by_whoever_comes_next(
     settings.write_text(text, encoding="utf-8")
     waiting_fake.end_batches()
     waited = tourney(priced_folder, "batch", "wait", url=waiting_fake.url)
-    done = tourney(priced_folder, *DIRECT, url=waiting_fake.url)
+    done = tourney(priced_folder, *JUDGE, url=waiting_fake.url, **DIRECT)
 
     assert [each.code for each in (sent, direct, run, second, waited, done)] == [7, 7, 7, 7, 0, 0]
     for each in (direct, run):
@@ -255,7 +255,7 @@ def test_a_question_is_paid_for_once_however_and_under_whatever_name_it_is_asked
 ) -> None:
     """It is named by its content, and that is all: a corrected gold answer asks its own again."""
     plan = planned(folder, fake)
-    assert tourney(folder, *DIRECT, "--limit", "10", url=fake.url).code == 0
+    assert tourney(folder, *JUDGE, "--limit", "10", url=fake.url, **DIRECT).code == 0
     n_direct = len(fake.bill().paid)
     assert tourney(folder, *JUDGE, url=fake.url).code == 0
 

@@ -117,7 +117,7 @@ def test_dimensions_are_rated_together_by_weights(tourney: Tourney) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--level 2", "--level was withdrawn; set [bradley_terry] level and record it by"),
+        ("--level 2", "--level was withdrawn; intervals are cluster-robust, with"),
         ("--interval bayesian", "--interval was withdrawn; intervals are cluster-robust"),
         ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
         ("--overall factuality", "write it as factuality=2,utility=1"),
@@ -132,12 +132,7 @@ def test_dimensions_are_rated_together_by_weights(tourney: Tourney) -> None:
         ("--temperature 0.3", "add --parser judgearena-score@1 --policy concatenate"),
         ("--temperature 0.3 --control style", "works with neither --overall nor --control"),
         ("--temperature 0 --name people", "--temperature 0: a temperature must be above 0"),
-        (
-            "--made-at nan --temperature 1 --name people",
-            "--made-at nan: a temperature must be above 0",
-        ),
-        ("--made-at 1 --name people", "--made-at needs --temperature"),
-        ("--made-at 1 --temperature 1", "--made-at needs imported battles: add --name or --with"),
+        ("--temperature nan --name people", "--temperature nan: a temperature must be above 0"),
         (
             "--temperature 1 --prefs hard --name people",
             "leave out --ties davidson and --prefs hard",
@@ -203,8 +198,10 @@ def test_preferences_count_as_such_or_as_who_won(folder: Path, tourney: Tourney)
     )
     shown = tourney("project", "bt", "--name", "judged", "--temperature", "0.6").stdout
 
-    said = [(each["prefs"], each["temperature"]) for each in (soft, hard, davidson, steep)]
-    assert said == [("soft", None), ("hard", None), ("hard", None), ("soft", 0.6)]
+    named = ("prefs", "temperature", "made_at")
+    said = [tuple(each[name] for name in named) for each in (soft, hard, davidson, steep)]
+    as_given = [("soft", None, None), ("hard", None, None), ("hard", None, None)]
+    assert said == [*as_given, ("soft", 0.6, 0.3)]
     gaps = [each["rows"][0]["rating"] - each["rows"][-1]["rating"] for each in (soft, hard)]
     assert gaps == pytest.approx([400 * log10(1.3 / 0.7), 400 * log10(1.5 / 0.5)])
     assert "2 with a preference count as preferences (soft)" in shown
@@ -339,13 +336,14 @@ def test_a_tournaments_marks_are_calibrated_against_votes(tourney_with_marks: To
 
 def test_imported_preferences_are_calibrated_against_votes(tourney_with_marks: Tourney) -> None:
     """Odds of 3 : 2 that people made 2 : 1: marks are to be read a little more steeply."""
-    done = tourney_with_marks("project", "bt", "--name", "judged", "--fit-temperature", "voted")
-    words = ("--name", "judged", "--fit-temperature", "voted", "--made-at", "1", "--json")
-    (row,) = fields(tourney_with_marks("project", "bt", *words))["rows"]
+    words = ("project", "bt", "--name", "judged", "--fit-temperature", "voted")
+    done, found = tourney_with_marks(*words), fields(tourney_with_marks(*words, "--json"))
 
-    assert "judged: preferences are taken as made at temperature 0.3 (--made-at)." in done.stdout
+    (row,) = found["rows"]
+    assert "preferences are taken as made at JudgeArena's temperature 0.3." in done.stdout
     assert "clusters: prompts" in done.stdout
-    assert row["temperature"] == pytest.approx(1.7095113, abs=1e-6)  # log 2 / log 1.5
+    assert row["temperature"] == pytest.approx(0.3 * 1.7095113, abs=1e-6)  # log 2 / log 1.5
+    assert found["made_at"] == 0.3
 
 
 def test_a_tournament_is_rated_by_marks(tourney_with_marks: Tourney) -> None:
@@ -361,7 +359,7 @@ def test_a_tournament_is_rated_by_marks(tourney_with_marks: Tourney) -> None:
 
     spread = [each["rows"][0]["rating"] - each["rows"][-1]["rating"] for each in (alone, whole)]
     assert 0 < spread[0] < spread[1]
-    assert (alone["temperature"], among["temperature"]) == (0.3, 0.3)
+    assert (alone["temperature"], among["temperature"], among["made_at"]) == (0.3, 0.3, 0.3)
     assert {row["n_battles"] for row in alone["rows"]} == {8}
     assert {row["source"] for row in among["rows"]} == {"unknown"}
     assert "Soft scores: a judge's scores at temperature 0.3." in shown
@@ -375,8 +373,6 @@ def test_a_tournament_is_rated_by_marks(tourney_with_marks: Tourney) -> None:
         ("--fit-temperature judged", "'judged' has no human votes"),
         ("--fit-temperature voted", "no human vote has a prompt and two entrants in common"),
         ("--name judged --fit-temperature voted --judge ann", "leave out --name"),
-        ("--name judged --fit-temperature voted --made-at 0", "--made-at 0: a temperature must be"),
-        ("--fit-temperature voted --made-at 1", "--made-at needs imported battles: add --name"),
         ("--fit-temperature votes --pairs", "--fit-temperature rates nobody: leave out all"),
         ("--fit-temperature votes --truth votes", "--fit-temperature rates nobody: leave out"),
     ],
@@ -466,6 +462,7 @@ def test_votes_correct_the_judge_of_an_imported_set(folder: Path, tourney: Tourn
     ratings = {row["entrant"]: row["rating"] for row in found["rows"]}
     assert ratings == pytest.approx(dict(zip("abcd", corrected.rating.tolist(), strict=True)))
     assert found["correction"]["judged"]["n_votes"] == 120
+    assert [found[name] for name in ("prefs", "temperature", "made_at")] == ["soft", None, None]
     assert "judged: 120 votes of 'people' on" in pairs
     assert [row["low"] for row in both["rows"]] == [row["low"] for row in found["rows"]]
 

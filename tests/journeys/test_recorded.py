@@ -69,7 +69,7 @@ def test_a_table_becomes_a_report_in_three_commands(table: Path) -> None:
     write(table, [{**row, **priced} for row in rows_of_three_systems()])
     with FakeOpenAI(preferring_sums) as server:
         judge = f"{MODEL}@{server.url}"
-        begun = done(table.parent, "init", "mine", "--from-answers", "table.csv", "--judge", judge)
+        begun = done(table.parent, "init", "mine", "--from", "table.csv", "--judge", judge)
         mine = table.parent / "mine"
         done(mine, "run", "--yes")
         done(mine, "report")
@@ -99,7 +99,7 @@ def test_spaces_around_a_prompt_make_no_other_prompt_and_an_empty_answer_is_told
     for n, spaced in enumerate([" {}", "{} ", "{}\n"]):
         rows[n]["prompt"] = spaced.format(rows[n]["prompt"])
     write(table, rows)
-    done(table.parent, "init", "mine", "--from-answers", "table.csv")
+    done(table.parent, "init", "mine", "--from", "table.csv")
     done(table.parent / "mine", "run", "--yes")  # which ends otherwise where a pair has no outcome
 
     done(table.parent / "mine", "report", "-o", "summary.md")
@@ -110,7 +110,7 @@ def test_spaces_around_a_prompt_make_no_other_prompt_and_an_empty_answer_is_told
 
 def test_a_file_of_answers_that_is_not_there_is_told_once(table: Path) -> None:
     """Though all entrants have their answers in it."""
-    done(table.parent, "init", "mine", "--from-answers", "table.csv")
+    done(table.parent, "init", "mine", "--from", "table.csv")
     table.unlink()
 
     told = done(table.parent / "mine", "plan", "judge", code=2).stderr
@@ -125,7 +125,7 @@ def by_category(tmp_path_factory: pytest.TempPathFactory) -> Path:
     topics = ["math", "logic", "code", "math"]
     rows = enumerate(rows_of_three_systems())
     write(folder / "table.csv", [{**row, "category": topics[n % 4]} for n, row in rows])
-    done(folder, "init", "mine", "--from-answers", "table.csv")
+    done(folder, "init", "mine", "--from", "table.csv")
     done(folder / "mine", "run", "--yes")
     return folder / "mine"
 
@@ -241,7 +241,7 @@ def test_a_prompt_that_is_no_text_is_refused_in_a_line(
     """And no file is left behind."""
     (tmp_path / "t.json").write_text(json.dumps([{"a": "1", "b": "2", **row}]))
 
-    words = ("init", "m", "--from-answers", "t.json", "--judge", "claude-sonnet-5-5")
+    words = ("init", "m", "--from", "t.json", "--judge", "claude-sonnet-5-5")
     refused = done(tmp_path, *words, code=2).stderr
 
     assert refused.count("\n") <= 4
@@ -255,7 +255,7 @@ def test_columns_may_begin_with_a_capital_letter(tmp_path: Path) -> None:
         " Question ,Gold,old,new\nWhy?,So.,So.,No.\nWho?,Me.,You.,Me.\n"
     )
 
-    begun = done(tmp_path, "init", "m", "--from-answers", "t.csv")
+    begun = done(tmp_path, "init", "m", "--from", "t.csv")
     done(tmp_path / "m", "run")
 
     assert "2 entrants: old, new" in begun.stderr
@@ -270,7 +270,7 @@ def test_a_folder_without_two_systems_is_refused(tmp_path: Path) -> None:
     turns = {"question_id": 81, "model_id": "m", "choices": [{"turns": ["Hi"]}]}
     (tmp_path / "ids" / "m.jsonl").write_text(json.dumps(turns))
     refused = {
-        name: done(tmp_path, "init", "m", "--from-answers", name, code=2).stderr
+        name: done(tmp_path, "init", "m", "--from", name, code=2).stderr
         for name in ("one", "none", "ids")
     }
 
@@ -283,7 +283,7 @@ def test_a_folder_without_two_systems_is_refused(tmp_path: Path) -> None:
 
 def test_a_corrected_answer_owes_its_own_pairs_only(table: Path) -> None:
     """The others are recorded again, and their verdicts hold; the order of rows is no matter."""
-    done(table.parent, "init", "mine", "--from-answers", "table.csv")
+    done(table.parent, "init", "mine", "--from", "table.csv")
     mine, rows = table.parent / "mine", rows_of_three_systems()
     done(mine, "run")
     write(table, [*reversed(rows)])
@@ -302,7 +302,7 @@ def test_a_redacted_answer_keeps_its_outcomes_where_others_said_the_same(table: 
     """Pairs of the same texts share their queries, which name one of them; the run stays whole."""
     alike = [{**row, "model-c": row["model-b"]} for row in rows_of_three_systems()]
     write(table, alike)
-    done(table.parent, "init", "mine", "--from-answers", "table.csv")
+    done(table.parent, "init", "mine", "--from", "table.csv")
     mine = table.parent / "mine"
     done(mine, "run")
     before = done(mine, "project", "winrates", "--json").stdout
@@ -319,7 +319,7 @@ def test_a_redacted_answer_keeps_its_outcomes_where_others_said_the_same(table: 
 
 def test_missing_answers_are_named_and_are_gaps(table: Path) -> None:
     """An empty answer is none of them: it is judged."""
-    done(table.parent, "init", "mine", "--from-answers", "table.csv")
+    done(table.parent, "init", "mine", "--from", "table.csv")
     mine, rows = table.parent / "mine", rows_of_three_systems()
     answers = [{"prompt": each["prompt"], "response": each["model-b"]} for each in rows[1:]]
     (mine / "b.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in answers))

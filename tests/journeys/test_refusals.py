@@ -100,10 +100,10 @@ def test_settings_with_a_secret_are_replaced_as_the_refusal_says(
     place: Path, tourney: Tourney
 ) -> None:
     """Whoever has just published a key has no time for a remedy that is none."""
-    redact = ("redact", "1", "--why", "a key in the description", "--yes")
+    redact = ("redact", "1", "--why", "a key in extra_body", "--yes")
     opened = tourney("apply", "generate", "--limit", "0")
     refused = tourney(*redact)
-    change(place / "tournament.toml", "Four configurations", "Configurations")
+    change(place / "tournament.toml", "k = 16", "k = 17")
     again = tourney("apply", "judge", "--limit", "0", "--allow-gaps")
     done = tourney(*redact)
 

@@ -144,6 +144,20 @@ def test_several_columns_must_all_be_right(topics: Path) -> None:
     assert [row.prompt for row in view.outcomes()] == ["q1", "q3"]
 
 
+def test_matches_are_listed_by_where_too(topics: Path) -> None:
+    """Beside a column of the set, which alone narrows the count below the table."""
+    words = ("project", "matches", "--name", "topics", "--where", "category=math")
+
+    listed = launch(topics, *words, "--where", "prompt=q1", "--where", "outcome=decided")
+    found = fields(launch(topics, *words, "--where", "prompt=q1", "--json"))
+    refused = launch(topics, "project", "matches", "--name", "topics", "--where", "entrants=kim")
+
+    assert "topics: 2 battles = 2 decided" in listed.stdout, listed.stderr
+    assert found["where"] == {"category": ["math"]}
+    assert [row["prompt"] for row in found["rows"]] == ["q1"]
+    assert "--where 'entrants' is not known; did you mean 'entrant'" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

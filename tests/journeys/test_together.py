@@ -39,7 +39,7 @@ from tests.support.scripted import ScriptedBackends, ScriptedJudge
 N_REQUESTS: Final = 24  # 2 prompts, 6 pairs, both orders
 N_QUERIES: Final = 3 * N_REQUESTS
 JUDGE: Final = ("apply", "judge", "--yes")
-DIRECT: Final = (*JUDGE, "--provider", "anthropic")
+DIRECT: Final = {"TOURNEY_JUDGE_PROVIDER": "anthropic"}
 TOGETHER: Final = "\n[judging]\ntogether = true\n"
 
 
@@ -47,11 +47,12 @@ def lay_out(
     folder: Path,
     further: str = TOGETHER,
     text_of: Callable[[PlannedResponse], str] = paid.own_text,
+    n_prompts: int = 2,
     **judged: object,
 ) -> Path:
-    """Lay out a tournament of two prompts that four entrants have answered."""
+    """Lay out a tournament of some prompts that four entrants have answered."""
     keys = {"cache": "off", "protocol": "schema", "pilot_model": paid.JUDGE, **judged}
-    place = paid.lay_out(folder, n_prompts=2, judge=keys)
+    place = paid.lay_out(folder, n_prompts=n_prompts, judge=keys)
     set_judging(place, further)
     paid.record_responses(place, text_of)
     return place
@@ -118,7 +119,6 @@ def test_one_request_for_three_dimensions_costs_less_than_three(
     tmp_path: Path, provider: str, n_words: int, share: float
 ) -> None:
     """The pair is sent once; the tokens of each reply are shared to the last one."""
-    how = (*JUDGE, "--provider", provider)
     cache = "5m" if provider == "anthropic" else "off"  # which requests of a batch hit it is chance
 
     def text_of(cell: PlannedResponse) -> str:
@@ -126,11 +126,11 @@ def test_one_request_for_three_dimensions_costs_less_than_three(
 
     with paid.provider() as fake:
         apart = lay_out(tmp_path / "apart", "", text_of, cache=cache)
-        assert paid.tourney(apart, *how, url=fake.url).code == 0
+        assert paid.tourney(apart, *JUDGE, url=fake.url, TOURNEY_JUDGE_PROVIDER=provider).code == 0
         n_apart, tokens_apart = len(fake.bill().paid), billed_tokens(fake)
     with paid.provider() as fake:
         together = lay_out(tmp_path / "together", TOGETHER, text_of, cache=cache)
-        done = paid.tourney(together, *how, url=fake.url)
+        done = paid.tourney(together, *JUDGE, url=fake.url, TOURNEY_JUDGE_PROVIDER=provider)
         assert done.code == 0, done.err
         n_together, tokens_together = len(fake.bill().paid), billed_tokens(fake)
 
@@ -164,7 +164,7 @@ def test_a_reply_that_lacks_a_dimension_fails_that_one_alone(tmp_path: Path, ret
     """What it says of the others counts, and is asked again for the one that it lacks."""
     folder = lay_out(tmp_path / "lacking", retries=retries)
     with FakeAnthropic(answering=without("calibration")) as fake:
-        done = paid.tourney(folder, *DIRECT, url=fake.url)
+        done = paid.tourney(folder, *JUDGE, url=fake.url, **DIRECT)
         n_paid, tokens = len(fake.bill().paid), billed_tokens(fake)
 
     events = events_of(folder)
@@ -211,8 +211,8 @@ def test_killed_between_requests_what_was_under_way_is_told(
 ) -> None:
     """At most the eight requests under way were perhaps billed, on all of their dimensions."""
     death = before(Receipts.receipt, call=9)
-    killed = paid.command(folder, *DIRECT, url=fake.url, death=death).wait()
-    done = paid.tourney(folder, *DIRECT, url=fake.url)
+    killed = paid.command(folder, *JUDGE, url=fake.url, death=death, **DIRECT).wait()
+    done = paid.tourney(folder, *JUDGE, url=fake.url, **DIRECT)
 
     assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
     failed = [each for each in events_of(folder) if isinstance(each, JudgeQueryFailed)]
@@ -253,13 +253,13 @@ def test_a_plan_prices_what_is_asked_together(folder: Path, fake: FakeAnthropic)
 
     A verdict that depends on what it is asked beside is repeated beside it.
     """
-    assert paid.tourney(folder, *DIRECT, "--limit", "6", url=fake.url).code in {0, 6}
+    assert paid.tourney(folder, *JUDGE, "--limit", "6", url=fake.url, **DIRECT).code in {0, 6}
     plan = planned(folder, fake)
     usd_of_six = paid.spend_in(folder).usd
-    assert paid.tourney(folder, *DIRECT, url=fake.url).code == 0
+    assert paid.tourney(folder, *JUDGE, url=fake.url, **DIRECT).code == 0
     usd = paid.spend_in(folder).usd - usd_of_six
-    done = paid.tourney(folder, *DIRECT, "--repeat", "4", url=fake.url)
-    again = paid.tourney(folder, *DIRECT, "--repeat", "4", url=fake.url)
+    done = paid.tourney(folder, *JUDGE, "--repeat", "4", url=fake.url, **DIRECT)
+    again = paid.tourney(folder, *JUDGE, "--repeat", "4", url=fake.url, **DIRECT)
 
     ways = plan["cost"]["ways"]  # type: ignore[index]  # a table of a plan
     (direct,) = [each for each in ways if not each["in_batch"] and each["cache"] == "off"]
@@ -275,14 +275,14 @@ def test_a_plan_prices_what_is_asked_together(folder: Path, fake: FakeAnthropic)
 def test_looks_ask_only_about_pairs_that_are_open(tmp_path: Path) -> None:
     """A pair that is decided on one dimension is asked about the others."""
     with FakeAnthropic(answering=judge) as fake:
-        folder = lay_out(tmp_path / "looks", further=f"{TOGETHER}looks = 2\n")
-        done = paid.tourney(folder, *DIRECT, url=fake.url)
-        again = paid.tourney(folder, *DIRECT, url=fake.url)
+        folder = lay_out(tmp_path / "looks", further=f"{TOGETHER}looks = 2\n", n_prompts=40)
+        done = paid.tourney(folder, *JUDGE, url=fake.url, **DIRECT)
+        again = paid.tourney(folder, *JUDGE, url=fake.url, **DIRECT)
         n_paid = len(fake.bill().paid)
 
     assert (done.code, again.code) == (0, 0), done.err
     assert "look 1 of 2" in done.err
-    assert n_paid <= N_REQUESTS
+    assert n_paid <= 20 * N_REQUESTS
 
 
 def say_each(_body: Json) -> Said:
@@ -319,7 +319,7 @@ def test_counterbalanced_a_pair_is_asked_once_about_all_dimensions(
 ) -> None:
     """One order is drawn for a pair on all dimensions, or its request would be sent twice."""
     folder = lay_out(tmp_path / "once", f'{TOGETHER}orders = "counterbalanced"\n')
-    done = paid.tourney(folder, *DIRECT, url=fake.url)
+    done = paid.tourney(folder, *JUDGE, url=fake.url, **DIRECT)
     n_paid = len(fake.bill().paid)
 
     assert done.code == 0, done.err
@@ -334,11 +334,11 @@ def test_ledgers_that_judged_a_part_each_are_merged_and_completed(
     """Requests that both asked are two bills, and one verdict counts; the rest is asked once."""
     theirs = shutil.copytree(folder, tmp_path / "theirs")
     parts = (
-        paid.tourney(folder, *DIRECT, "--limit", "10", url=fake.url),
-        paid.tourney(theirs, *DIRECT, "--limit", "6", url=fake.url),
+        paid.tourney(folder, *JUDGE, "--limit", "10", url=fake.url, **DIRECT),
+        paid.tourney(theirs, *JUDGE, "--limit", "6", url=fake.url, **DIRECT),
     )
     merged = paid.tourney(folder, "merge", str(theirs / "tournament.db"), url=fake.url)
-    done = paid.tourney(folder, *DIRECT, url=fake.url)
+    done = paid.tourney(folder, *JUDGE, url=fake.url, **DIRECT)
 
     assert {each.code for each in parts} <= {0, 6}
     assert done.code == 0, done.err
@@ -353,12 +353,13 @@ def test_a_judge_on_this_machine_is_asked_together(
 ) -> None:
     """Each request is asked once, and its reply is read on each dimension."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", paid.CANARY)
+    monkeypatch.setenv("TOURNEY_JUDGE_PROVIDER", "anthropic")
     folder = lay_out(tmp_path / "local")
     told: list[str] = []
     asked = ScriptedJudge(
         lambda query: say_each({}).content if "calibration" in query.system else None, at_a_time=5
     )
-    place = workspace(folder / "tournament.toml", None, provider="anthropic")
+    place = workspace(folder / "tournament.toml", None)
     console = Console(told.append, None, no_progress)
     options = JudgingOptions(spending=SpendingOptions(agreed=True))
     with place.recorder(print) as recorder:

@@ -87,7 +87,7 @@ def place(tmp_path: Path) -> Path:
     rows = [f"What is {n} plus 1?,{n + 1},{n + 1}.,{n} or so,No {n}" for n in range(_N_PROMPTS)]
     (tmp_path / "table.csv").write_text("\n".join(["prompt,gold_answer,a,b,c", *rows]))
     for folder, words in (
-        (tmp_path, "init mine --from-answers table.csv"),
+        (tmp_path, "init mine --from table.csv"),
         (tmp_path / "mine", "apply generate"),
         (tmp_path / "mine", "apply judge --limit 4 --allow-gaps"),
     ):

@@ -28,7 +28,7 @@ _INSTEAD: Final[Mapping[str, str | None]] = {
 """What a request can do without, or says by another name: all that is learnt from a rejection."""
 
 _REMEDIES: Final[Mapping[str, str]] = {
-    "reasoning_effort": "change or remove reasoning_effort",
+    "reasoning_effort": "change or remove effort",
     "response_format": 'set protocol = "line"',
     **dict.fromkeys(
         ("max_tokens", "max_completion_tokens", "temperature"), "choose another model or server"

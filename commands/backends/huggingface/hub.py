@@ -51,7 +51,7 @@ def fetch_snapshot(name: str, revision: str | None) -> HubSnapshot:
         raise NotFetched(why, f"correct the path or the name, or {_LOG_IN}") from error
     except RevisionNotFoundError as error:
         why = f"{name} on the Hub has no revision {revision!r}"
-        raise NotFetched(why, "correct revision: a branch, tag or commit") from error
+        raise NotFetched(why, "name a branch, tag or commit of it") from error
     except HFValidationError as error:
         raise NotFetched(f"{name} can be no name on the Hub", "correct the path") from error
     except LocalEntryNotFoundError as error:

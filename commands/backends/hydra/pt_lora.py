@@ -9,7 +9,7 @@ import pickle
 import re
 import struct
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
@@ -20,12 +20,12 @@ from torch.serialization import get_unsafe_globals_in_checkpoint
 
 from commands.backends.weights.lora import Lora, peft_files, read_lora, require_head_lora, shapes
 from commands.entrants.hydra_import import PeftFolder
-from commands.entrants.weights import file_digest
+from commands.entrants.weights import file_digest, head_depth
 from commands.errors import WeightsError, shortened
 
 PROJECTIONS = {"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"}
 KEY = re.compile(
-    r"base_model\.model\.blocks\.[0-9]+\.feed_forward\.w[123]\.lora_[AB]\.default\.weight"
+    r"base_model\.model\.blocks\.([0-9]+)\.feed_forward\.w[123]\.lora_[AB]\.default\.weight"
 )
 LAYOUT = "base_model.model.blocks.N.feed_forward.w1.lora_A.default.weight"
 ALPHA_PER_RANK = 2
@@ -37,37 +37,33 @@ UNREADABLE = (
 SAVE_AGAIN = "save the head's state_dict alone with torch.save"
 
 
-def as_peft_folder(path: Path, layers: range, weights: str) -> PeftFolder:
+def as_peft_folder(path: Path, n_layers: int, weights: str) -> PeftFolder:
     """Return a head's shard as the files of a peft folder.
 
     Args:
         path: The shard: a .pt file, or a peft folder.
-        layers: The model's layers that are the head's own.
+        n_layers: How many layers the base weights have; the head's are the last ones.
         weights: The name of the base weights.
 
     Raises:
-        WeightsError: It cannot be read, or is not LoRA of these layers' MLPs alone.
+        WeightsError: It cannot be read, or is not LoRA of the MLPs of such layers alone.
     """
-    lora = read_pt(path, layers) if path.suffix == ".pt" else read_lora(path)
-    require_head_lora(lora, layers)
-    settings = lora.settings
-    return PeftFolder(
-        settings.r, settings.lora_alpha, shapes(lora.tensors), peft_files(lora, weights)
-    )
+    lora = read_pt(path, n_layers) if path.suffix == ".pt" else read_lora(path)
+    depth = head_depth(lora.tensors, n_layers)
+    require_head_lora(lora, range(n_layers - depth, n_layers))
+    rank, alpha = lora.settings.r, lora.settings.lora_alpha
+    return PeftFolder(rank, alpha, depth, shapes(lora.tensors), peft_files(lora, weights))
 
 
-def read_pt(path: Path, layers: range) -> Lora:
-    """Read a file as an adapter of the whole model.
-
-    Args:
-        path: The file.
-        layers: The model's layers that a head's blocks are, from first to last.
+def read_pt(path: Path, n_layers: int) -> Lora:
+    """Read a file as an adapter of the whole model, whose last layers are its blocks.
 
     Raises:
         WeightsError: The file cannot be read or holds code, or its LoRA tensors are none, not
-            all those of such a head, of another layout, or of ranks that differ.
+            all those of a head, of another layout, or of ranks that differ.
     """
     tensors = lora_tensors(path)
+    layers = range(n_layers - _n_blocks(path, tensors), n_layers)
     names = {
         f"base_model.model.blocks.{block}.feed_forward.{weight}.lora_{half}.default.weight": (
             f"base_model.model.model.layers.{layer}.mlp.{projection}.lora_{half}.weight"
@@ -89,24 +85,24 @@ def read_pt(path: Path, layers: range) -> Lora:
     return Lora(path, settings, {theirs: tensors[name].detach() for name, theirs in names.items()})
 
 
+def _n_blocks(path: Path, keys: Iterable[str]) -> int:
+    """Return how many blocks a file is of, by their numbers, which start at 0 in each head."""
+    blocks = {key: KEY.fullmatch(key) for key in keys}
+    if others := [key for key, block in blocks.items() if block is None]:
+        why = f"keys of another layout than {LAYOUT}: {shortened(others)}"
+        raise WeightsError(path, why, "save the heads of that layout, or a folder of peft")
+    return 1 + max(int(block[1]) for block in blocks.values() if block)
+
+
 def _require_whole(path: Path, found: AbstractSet[str], expected: AbstractSet[str]) -> None:
-    """Require that a file has all tensors of a head, and no others.
+    """Require that a file has all tensors of a head.
 
     Every training changed all three weights of every block.
     """
-    if others := [key for key in found if KEY.fullmatch(key) is None]:
-        why = f"keys of another layout than {LAYOUT}: {shortened(others)}"
-        raise WeightsError(path, why, "save the heads of that layout, or a folder of peft")
-    faults = [
-        *(f"missing {key}" for key in sorted(expected - found)),
-        *(f"for another layer: {key}" for key in sorted(found - expected)),
-    ]
-    if faults:
+    if missing := sorted(expected - found):
         n_layers = len(expected) // (2 * len(PROJECTIONS))
-        why = f"it is not LoRA of a head of {n_layers} layers: {shortened(faults)}"
-        raise WeightsError(
-            path, why, "set heads_depth to what it was trained with, or save it again"
-        )
+        why = f"it is not LoRA of a head of {n_layers} layers: missing {shortened(missing)}"
+        raise WeightsError(path, why, "save it again")
 
 
 def _rank_of(path: Path, tensors: Mapping[str, torch.Tensor]) -> int:

@@ -196,7 +196,8 @@ def require_head_lora(lora: Lora, layers: range) -> None:
     if others:
         here = f"the MLPs of layers {layers.start} to {layers.stop - 1}"
         why = f"LoRA for another layer or module than {here}: {shortened(sorted(others))}"
-        raise WeightsError(lora.source, why, "set heads_depth to what it was trained with")
+        remedy = "use shards of those MLPs alone, and the weights that they were trained on"
+        raise WeightsError(lora.source, why, remedy)
 
 
 def unmatched(settings: peft.LoraConfig, expected: Shapes) -> list[str]:

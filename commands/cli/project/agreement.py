@@ -314,7 +314,12 @@ def compare_judges(
     a: Annotated[str, typer.Argument(metavar="A", help="A judge, or a version of it: opus@1.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The judge to compare it with.")],
     margin: Annotated[
-        float, typer.Option(min=0, help="Elo points by which ratings may move and be comparable.")
+        float,
+        typer.Option(
+            min=0,
+            callback=options.finite,
+            help="Elo points by which ratings may move and be comparable.",
+        ),
     ] = MARGIN,
     pairs: Annotated[
         bool, typer.Option("--pairs", help="Show how often they differ, by pair of entrants.")

@@ -23,7 +23,6 @@ from commands.cli.project.bt_ratings import (
     fitted_to_votes,
     of_imported,
     overall,
-    require_temperature,
     scoring_of,
     with_imported,
 )
@@ -61,7 +60,6 @@ class _RatingOptions(NamedTuple):
     truth: str | None
     prefs: Prefs | None
     temperature: float | None
-    made_at: float | None
 
     def require_consistent(self, name: str | None) -> None:
         """Refuse options of several tables, and options for imported battles without any."""
@@ -70,14 +68,13 @@ class _RatingOptions(NamedTuple):
             raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
         if self.truth is not None and any(value is not None for value in others):
             raise ConfigurationError(["--truth works with none of --overall, --control, --with"])
-        for option, value in (("--prefs", self.prefs), ("--made-at", self.made_at)):
-            if value is not None and self.with_set is None and name is None:
-                raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])
+        if self.prefs is not None and self.with_set is None and name is None:
+            raise ConfigurationError(["--prefs needs imported battles: add --name or --with"])
 
     def how(self, recorded: Mapping[str, object]) -> tuple[BradleyTerryParameters, SoftScoring]:
         """Return the recorded parameters, overridden, and how battles are scored."""
         parameters = parameters_of(recorded, self.ties, self.anchor)
-        scoring = scoring_of(self.prefs, self.temperature, self.made_at, parameters.ties)
+        scoring = scoring_of(self.prefs, self.temperature, parameters.ties)
         return parameters, scoring
 
 
@@ -125,11 +122,10 @@ def bt(
     ] = None,
     temperature: Annotated[
         float | None,
-        typer.Option(help="Turn a judge's scores into soft scores at this temperature."),
-    ] = None,
-    made_at: Annotated[
-        float | None,
-        typer.Option(help=f"The temperature of imported preferences. Default: {TEMPERATURE}."),
+        typer.Option(
+            help="Turn a judge's scores into soft scores at this temperature. Imported preferences"
+            f" are converted to it from JudgeArena's {TEMPERATURE}."
+        ),
     ] = None,
     pairs: Annotated[
         bool, typer.Option("--pairs", help="Show the difference of each pair, with adjusted p.")
@@ -140,19 +136,17 @@ def bt(
 
     Example: tourney project bt --ties davidson
     """
-    chosen = _RatingOptions(
-        ties, anchor, overall_by, control, with_set, truth, prefs, temperature, made_at
-    )
+    chosen = _RatingOptions(ties, anchor, overall_by, control, with_set, truth, prefs, temperature)
     chosen.require_consistent(ctx.selection.name)
     if fit_temperature is None:
         show_table(ctx, partial(_ratings, chosen=chosen, pairs=pairs), diff)
         return
-    others = (*chosen._replace(made_at=None), diff, pairs or None)
+    others = (*chosen, diff, pairs or None)
     is_ruled = ctx.selection.rule not in {RECORDED, BY_SCORES}
     if is_ruled or any(value is not None for value in others):
-        fault = "--fit-temperature rates nobody: leave out all other options, but for --made-at"
-        raise ConfigurationError([f"{fault} and those that choose what is read"])
-    show_table(ctx, partial(_fitted_temperature, against=fit_temperature, made_at=made_at))
+        others_are = "all options but those that choose what is read"
+        raise ConfigurationError([f"--fit-temperature rates nobody: leave out {others_are}"])
+    show_table(ctx, partial(_fitted_temperature, against=fit_temperature))
 
 
 def _ratings(selection: Selection, chosen: _RatingOptions, *, pairs: bool) -> Table:
@@ -213,13 +207,12 @@ def _require_scores(selection: Selection, *, is_plain: bool) -> None:
         raise ConfigurationError([f"--temperature needs a judge's scores in each order: {remedy}"])
 
 
-def _fitted_temperature(selection: Selection, against: str, made_at: float | None) -> Table:
+def _fitted_temperature(selection: Selection, against: str) -> Table:
     """Fit the temperature of a judge's scores: of an imported set, else of the tournament's."""
-    require_temperature("--made-at", made_at)
     selection = pinned(selection)
     if selection.is_of_set:
         selection.require_no_tournament()
-        return fitted_to_set(selection, against, TEMPERATURE if made_at is None else made_at)
+        return fitted_to_set(selection, against)
     return fitted_to_votes(replace(selection, **BY_SCORES._asdict()), against)
 
 

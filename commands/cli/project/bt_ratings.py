@@ -57,7 +57,12 @@ class SoftScoring(NamedTuple):
 
     prefs: Prefs
     temperature: float | None = None
-    made_at: float | None = None
+
+    @property
+    def facts(self) -> dict[str, Json]:
+        """The fields of JSON that say how battles are scored."""
+        made_at = None if self.temperature is None else TEMPERATURE
+        return {**self._asdict(), "made_at": made_at}
 
     @property
     def is_soft(self) -> bool:
@@ -66,14 +71,10 @@ class SoftScoring(NamedTuple):
 
     def applied_to(self, battles: BattlesOfSet) -> BattlesOfSet:
         """Return battles with their preferences at the temperature."""
-        if self.temperature is None or self.made_at is None:
-            return battles
-        return battles.at_temperature(self.temperature, made_at=self.made_at)
+        return battles if self.temperature is None else battles.at_temperature(self.temperature)
 
 
-def scoring_of(
-    prefs: Prefs | None, temperature: float | None, made_at: float | None, ties: TieModel
-) -> SoftScoring:
+def scoring_of(prefs: Prefs | None, temperature: float | None, ties: TieModel) -> SoftScoring:
     """Return how battles are scored; Davidson's model of ties needs whole outcomes."""
     chosen: Prefs = prefs or ("soft" if ties == "half" else "hard")
     if chosen == "soft" and ties != "half":
@@ -84,19 +85,9 @@ def scoring_of(
         raise ConfigurationError(
             ["--temperature makes soft scores: leave out --ties davidson and --prefs hard"]
         )
-    if made_at is not None and temperature is None:
-        raise ConfigurationError(["--made-at needs --temperature"])
-    require_temperature("--temperature", temperature)
-    require_temperature("--made-at", made_at)
-    if temperature is not None and made_at is None:
-        made_at = TEMPERATURE
-    return SoftScoring(chosen, temperature, made_at)
-
-
-def require_temperature(option: str, temperature: float | None) -> None:
-    """Refuse a temperature that is not positive and finite."""
     if temperature is not None and not 0 < temperature < inf:
-        raise ConfigurationError([f"{option} {temperature:g}: a temperature must be above 0"])
+        raise ConfigurationError([f"--temperature {temperature:g}: a temperature must be above 0"])
+    return SoftScoring(chosen, temperature)
 
 
 def by_dimension(
@@ -278,7 +269,7 @@ def corrected_set(
         *_imported_notes(imported.name, battles, scoring),
         *said.truth_notes(found, truth),
     )
-    facts = {**scoring._asdict(), **imported.facts, "truth": truth}
+    facts = {**scoring.facts, **imported.facts, "truth": truth}
     return _corrected(found, parameters, notes, facts)
 
 
@@ -312,7 +303,7 @@ def with_imported(
         ),
         {
             **_facts_of(source),
-            **scoring._asdict(),
+            **scoring.facts,
             "as_of": imported.as_of,
             "battles": name,
             "mae": {dimension: among.mae for dimension, among in rated.items()},
@@ -330,7 +321,7 @@ def of_imported(
     if scoring.temperature is not None and not _has_preferences(battles):
         raise ConfigurationError([f"--temperature: {name!r} has no judge's preferences"])
     notes = [*imported.selected_by, *_imported_notes(name, battles, scoring)]
-    facts: dict[str, Json] = {**scoring._asdict(), **imported.facts}
+    facts: dict[str, Json] = {**scoring.facts, **imported.facts}
     among = rate_with_anchors(battles, parameters, soft=scoring.is_soft)
     if not battles.is_human.all():
         notes.append(said.among_note(name, among))
@@ -352,8 +343,7 @@ def _imported_notes(name: str, battles: BattlesOfSet, scoring: SoftScoring) -> l
     note = said.imported_note(name, battles, soft=scoring.is_soft)
     if scoring.temperature is None:
         return [note]
-    made_at = scoring.made_at if _has_preferences(battles) else None
-    return [note, said.soft_scores_note(scoring.temperature, made_at)]
+    return [note, said.soft_scores_note(scoring.temperature, converted=_has_preferences(battles))]
 
 
 def _has_preferences(battles: BattlesOfSet) -> bool:
@@ -361,16 +351,16 @@ def _has_preferences(battles: BattlesOfSet) -> bool:
     return not np.isnan(battles.pref[~battles.is_human]).all()
 
 
-def fitted_to_set(selection: Selection, against: str, made_at: float) -> Table:
+def fitted_to_set(selection: Selection, against: str) -> Table:
     """Fit the temperature of an imported set's preferences to the human votes of another."""
     judged = chosen_set(selection)
-    scored = settled.scored_preferences(judged.battles, made_at=made_at)
+    scored = settled.scored_preferences(judged.battles)
     votes = by_people(human_set(selection, against, _FIT).battles)
-    made = f"preferences are taken as made at temperature {made_at:g} (--made-at)"
+    made = f"preferences are taken as made at JudgeArena's temperature {TEMPERATURE}"
     return temperature_table(
         [settled.calibrate_judge(judged.name, scored, votes)],
         notes=[*judged.selected_by, f"{judged.name}: {made}."],
-        facts={**judged.facts, "against": against, "made_at": made_at},
+        facts={**judged.facts, "against": against, "made_at": TEMPERATURE},
     )
 
 

@@ -10,7 +10,7 @@ from commands.cli.shared import options
 from commands.cli.shared.reading import read_outcomes, show
 from commands.cli.shared.selection import BATTLES, WRITTEN, Selected, selecting
 from commands.cli.tables.table import MoreColumn, Table, judged_by, table_of
-from commands.errors import MOST_NAMES, ConfigurationError, counted, joined_names
+from commands.errors import MOST_NAMES, ConfigurationError, as_option, counted, joined_names
 from commands.importing.imported_set import SelectedSet
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.parameters import elo_parameters
@@ -22,15 +22,19 @@ from projections.ratings.standings import TIES, Standings, standings
 from projections.results.columns import Column
 from projections.results.ratings import EloRow
 from projections.tournament.compared import Account
+from projections.tournament.waves import not_asked
 
 
 @selecting(*BATTLES, *WRITTEN)
 def elo(
     ctx: Selected,
-    k: Annotated[float | None, typer.Option(help="The largest rating change per match.")] = None,
-    k_sweep: Annotated[
-        str, typer.Option(help="Also rate with these values of K, such as 1,4,8,32.")
-    ] = "",
+    k: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K[,K...]",
+            help="The largest rating change per match. Several, as 1,4,8,32: a column for each.",
+        ),
+    ] = None,
     ties: Annotated[
         TieRule | None, typer.Option(help="drop: ties do not count; half: half a win for each.")
     ] = None,
@@ -42,34 +46,47 @@ def elo(
 
     Example: tourney project elo --k 16
     """
-    chosen = {"k": k, "k_sweep": numbers_of(k_sweep), "ties": ties}
-    show(ctx, read_outcomes, partial(_elo, chosen=chosen), diff)
+    show(ctx, read_outcomes, partial(_elo, chosen={**chosen_k(k), "ties": ties}), diff)
 
 
 def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -> Table:
-    parameters = elo_parameters(source.settings("elo"), chosen)
+    parameters = elo_parameters(source.settings("elo"), chosen, _spelling)
     rated = [
         standings(dimension, battles, source.roster, parameters)
         for dimension, battles in source.columns.items()
     ]
-    return elo_table(rated, parameters, *source.judges)
+    left_out: Sequence[str] = ()
+    if isinstance(source, JudgedTournament):
+        left_out = not_asked(source.state, *source.judges)
+    return elo_table(rated, parameters, *source.judges, left_out=left_out)
 
 
-def numbers_of(k_sweep: str) -> tuple[float, ...]:
-    """Parse --k-sweep."""
+def chosen_k(given: str | None) -> Mapping[str, object]:
+    """Parse --k: one value is used instead of the recorded K, several are shown beside it."""
+    if given is None:
+        return {}
     try:
-        return tuple(float(part) for part in k_sweep.split(",") if part.strip())
+        values = tuple(map(float, given.split(",")))
     except ValueError as error:
-        raise ConfigurationError([f"--k-sweep {k_sweep!r}: write it as 1,4,8,32"]) from error
+        why = f"--k {given!r}: write a number, or several as 1,4,8,32"
+        raise ConfigurationError([why]) from error
+    return {"k_sweep": values} if len(values) > 1 else {"k": values[0]}
+
+
+def _spelling(name: str) -> str:
+    return "--k" if name.startswith("k_sweep") else as_option(name)
 
 
 def elo_table(
-    standings: Iterable[Standings], parameters: EloParameters, *judges: JudgeSettings
+    standings: Iterable[Standings],
+    parameters: EloParameters,
+    *judges: JudgeSettings,
+    left_out: Iterable[str] = (),
 ) -> Table:
     """Return a row for each entrant on each dimension, best first, with a column for each other K.
 
     The judges are the one whose verdicts count, or several whose majority counts; an imported set
-    says on its own who decided.
+    says on its own who decided. What is left out, as by looks, is told in sentences.
     """
     standings = tuple(standings)
     others = dict.fromkeys(
@@ -89,6 +106,7 @@ def elo_table(
         notes=(
             *([judged_by(judges)] if judges else []),
             *_account_notes(standings, parameters, is_jury=len(judges) > 1),
+            *left_out,
             *(
                 f"{row.entrant} has no rating on {row.dimension}: no decided battles."
                 for row in rows

@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from reprlib import Repr
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import typer
 
@@ -45,6 +45,8 @@ from projections.results.evaluations import (
     MetricRow,
     SampleRow,
 )
+
+Listed: TypeAlias = Literal["all", "wrong"]
 
 
 class EvaluationReading(NamedTuple):
@@ -109,12 +111,12 @@ def metrics(
         bool, typer.Option("--curve", help="Show metrics over the steps of trainings.")
     ] = False,
     samples: Annotated[
-        bool,
-        typer.Option("--samples", help="List what was asked, the answers, and the scores instead."),
-    ] = False,
-    wrong: Annotated[
-        bool, typer.Option("--wrong", help="With --samples: only those answered wrongly.")
-    ] = False,
+        Listed | None,
+        typer.Option(
+            help="List what was asked, the answers, and the scores instead: of all samples, or of"
+            " those answered wrongly."
+        ),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="With --samples: at most this many, in order.")
     ] = None,
@@ -128,16 +130,15 @@ def metrics(
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
     given = {"--curve": curve, "--rescore": rescore, "--compare": compare is not None}
     others = [option for option, is_given in given.items() if is_given]
-    if samples and others:
+    if samples is not None and others:
         raise ConfigurationError([f"--samples lists what is recorded: leave out {others[0]}"])
     if curve and others[1:]:
         raise ConfigurationError([f"--curve shows what is recorded: leave out {others[1]}"])
-    if not samples and (wrong or limit is not None):
-        option = "--wrong" if wrong else "--limit"
-        raise ConfigurationError([f"{option} is of samples: add --samples"])
+    if samples is None and limit is not None:
+        raise ConfigurationError(["--limit is of samples: add --samples all"])
     source = read_evaluations(selection, evaluations, entrants)
-    if samples:
-        table = _samples(selection.path, source, is_wrong=wrong, limit=limit)
+    if samples is not None:
+        table = _samples(selection.path, source, samples, limit=limit)
     elif curve:
         table = _curve(source)
     elif compare is not None:
@@ -266,18 +267,18 @@ def _curve(source: EvaluationReading) -> Table:
     )
 
 
-def _samples(path: Path, source: EvaluationReading, *, is_wrong: bool, limit: int | None) -> Table:
+def _samples(path: Path, source: EvaluationReading, which: Listed, *, limit: int | None) -> Table:
     """Return a row for each sample, or for each that was answered wrongly; at most `limit`."""
     with Ledger.read_only(path) as opened:
         items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
     runs = source.runs
     every = (row for run in runs for row in sample_rows(run, items))
-    rows = [row for row in every if not is_wrong or row.is_right is False]
+    rows = [row for row in every if which == "all" or row.is_right is False]
     return table_of(
         SampleRow,
         rows[:limit],
         "tourney/samples@1",
-        "Wrong answers" if is_wrong else "Samples",
+        "Samples" if which == "all" else "Wrong answers",
         notes=(
             *_sample_notes(runs, items, n_left=len(rows) - len(rows[:limit])),
             *(note for run in runs for note in _how_asked(run.plan, source.known)),

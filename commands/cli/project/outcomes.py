@@ -1,14 +1,11 @@
 """`tourney project winrates`, `matches`, `responses` and `spend`."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Annotated, Final
+from typing import Final, get_args
 
-import typer
-from msgspec.structs import asdict
-
-from commands.cli.project.status import best_first
-from commands.cli.shared import completion, options
+from commands.cli.shared import options
 from commands.cli.shared.reading import notes_of, read_outcomes, read_verdicts, show
 from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, Selected, selecting
 from commands.cli.tables.table import MoreColumn, Table, table_of
@@ -26,15 +23,15 @@ from commands.reading.results import (
     total_of,
 )
 from commands.spending.offer import dollars, no_price
-from ledger.events.imports import RatingsImported
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, Dimension, Json
+from projections.battles.selection import COLUMNS, PROMPT_COLUMNS, Where
 from projections.intervals import NO_INTERVAL
 from projections.ratings.standings import win_rates
 from projections.results.columns import Column
 from projections.results.money import FRACTIONS, EntrantSpendRow, SpendRow
-from projections.results.outcomes import ImportedRatingRow, OutcomeRow, ProgressRow, ResponseRow
+from projections.results.outcomes import OutcomeRow, ProgressRow, ResponseRow
 from projections.results.ratings import WinRateRow
 from projections.tournament.compared import Account, Counted, OutcomeKind, kind_of
 from projections.tournament.remaining import response_counts, without_gold
@@ -45,57 +42,53 @@ from projections.tournament.state import Tournament
 from projections.tournament.waves import not_asked
 from projections.verdicts.policies import MAJORITY
 
+_BY_MATCH: Final = ("prompt", "entrant", "outcome")
+"""The columns of --where that choose among listed matches: they narrow no count below the table."""
+
 
 @selecting(*BATTLES, *WRITTEN)
-def matches(
-    ctx: Selected,
-    prompt: Annotated[
-        str | None, typer.Option(autocompletion=completion.prompts, help="Only this prompt.")
-    ] = None,
-    entrant: Annotated[
-        list[str] | None,
-        typer.Option(
-            autocompletion=completion.entrants,
-            help="Only matches of this entrant. Give it twice for two entrants' matches.",
-        ),
-    ] = None,
-    outcome: Annotated[
-        OutcomeKind | None, typer.Option(help="Only matches with this outcome.")
-    ] = None,
-) -> None:
+def matches(ctx: Selected) -> None:
     """List every pair of responses with its outcome.
 
-    Example: tourney project matches --entrant full_poe --outcome inconsistent
+    --where also takes prompt=ID, entrant=ID (given twice: the matches of the two), and
+    outcome=decided, tie, inconsistent, failed or pending.
+
+    Example: tourney project matches --where entrant=full_poe --where outcome=inconsistent
     """
+    kept = ctx.selection.kept
+    columns = COLUMNS if ctx.selection.name else PROMPT_COLUMNS
+    require_known("--where", kept, (*_BY_MATCH, *columns))
+    among = {column: kept[column] for column in _BY_MATCH if column in kept}
+    rest = [f"{name}={value}" for name in kept if name not in among for value in kept[name]]
 
     def view(source: OutcomeSource) -> Table:
-        every = chain.from_iterable(source.compared.values())
-        listed = chosen_matches(every, prompt=prompt, entrants=entrant or (), outcome=outcome)
+        listed = chosen_matches(chain.from_iterable(source.compared.values()), among)
         facts: dict[str, Json] = {"judge": source.judge_id}
         return matches_table(listed, notes=notes_of(source), facts=facts)
 
-    show(ctx, read_outcomes, view)
+    show(ctx, lambda selection: read_outcomes(replace(selection, where=rest)), view)
 
 
-def chosen_matches(
-    every: Iterable[Compared],
-    *,
-    prompt: str | None = None,
-    entrants: Collection[str] = (),
-    outcome: OutcomeKind | None = None,
-) -> list[Compared]:
-    """Return the matches of a prompt, of all named entrants, and with an outcome; None: all."""
-    compared, names = [*every], {*entrants}
+def chosen_matches(every: Iterable[Compared], where: Where) -> list[Compared]:
+    """Return the matches on one of some prompts, of all named entrants, with one of the outcomes.
+
+    Args:
+        every: All matches.
+        where: The prompts, entrants and outcomes; of a column that it does not name, any.
+    """
+    compared = [*every]
     prompts = {match.prompt_id: None for match in compared if match.prompt_id is not None}
-    known = {name: None for match in compared for name in (match.entrant_a, match.entrant_b)}
-    require_known("--prompt", [] if prompt is None else [prompt], [*prompts])
-    require_known("--entrant", names, [*known])
+    roster = {name: None for match in compared for name in (match.entrant_a, match.entrant_b)}
+    on, entrants, outcomes = (where.get(column, ()) for column in _BY_MATCH)
+    require_known("--where: prompt", on, [*prompts])
+    require_known("--where: entrant", entrants, [*roster])
+    require_known("--where: outcome", outcomes, get_args(OutcomeKind))
     return [
         match
         for match in compared
-        if prompt in {None, match.prompt_id}
-        and names <= {match.entrant_a, match.entrant_b}
-        and outcome in {None, kind_of(match.status)}
+        if (not on or match.prompt_id in on)
+        and {*entrants} <= {match.entrant_a, match.entrant_b}
+        and (not outcomes or kind_of(match.status) in outcomes)
     ]
 
 
@@ -357,18 +350,5 @@ def progress_table(
             "judge": judge.judge_id,
             "accounts": {name: each.fields() for name, each in accounts.items()},
             "left_out": {each.dimension: each.n_prompts for each in lacking},
-        },
-    )
-
-
-def imported_ratings_table(name: str, imported: RatingsImported) -> Table:
-    """Return a row for each rating of a set, on its own scale, best first."""
-    return table_of(
-        ImportedRatingRow,
-        (ImportedRatingRow(set=name, **asdict(rating)) for rating in best_first(imported)),
-        "tourney/imported-ratings@1",
-        "Imported ratings",
-        facts={
-            "sets": [{"set": name, "arena": imported.arena, "judge_model": imported.judge_model}]
         },
     )

@@ -55,10 +55,6 @@ def annotate(
             help="The dimension to vote on, if the tournament has several.",
         ),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, max=2**32 - 1, help="The seed of the draw; it is recorded."),
-    ] = None,
     limit: options.Limit = None,
     port: Port = 0,
 ) -> None:
@@ -81,7 +77,6 @@ def annotate(
             annotator,
             dimension=dimensions[0],
             design="disagreement" if disagreement else "random",
-            seed=seed,
             limit=limit,
         )
         collect_votes(box, port, _print_address)

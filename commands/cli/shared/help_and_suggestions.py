@@ -9,13 +9,14 @@ import click
 from typer.core import TyperGroup
 
 WITHDRAWN_COMMANDS: Final[Mapping[str, str]] = {
-    "tourney show": "use `tourney log ID`",
+    "tourney show": "use `tourney log NAME`",
     "tourney checkpoint": "`tourney verify`, `status` and `backup` print the checkpoint",
     "tourney project progress": "use `tourney status --tournament NAME`",
-    "tourney project samples": "use `tourney project metrics --samples`",
+    "tourney project samples": "use `tourney project metrics --samples all`",
     "tourney project temperature": "use `tourney project bt --fit-temperature NAME`",
     "tourney project imported": "see `tourney status`",
     "tourney import events": "use `tourney merge FILE`",
+    "tourney prices": "`tourney doctor` names the price tables and their dates",
     "tourney batch adopt": "use `tourney batch wait ID`",
 }
 """Commands that earlier versions had, and what to use instead."""
@@ -23,23 +24,52 @@ _RECORDED: Final = (
     "set [{section}] {key} and record it by `tourney run` or `tourney apply judge --limit 0`, or"
     " call `{section}` of `import tourney`"
 )
-_BOOTSTRAP: Final = (
-    "intervals are cluster-robust, with prompts as clusters; for another one call `bradley_terry`"
-    " of `import tourney`"
+_RATED_OTHERWISE: Final = (
+    "intervals are cluster-robust, with prompts as clusters, at 95 %; for another one call"
+    " `bradley_terry` of `import tourney`"
 )
 _BT: Final[Mapping[str, str]] = {
     "--prior-sd": _RECORDED.format(section="bradley_terry", key="prior_sd"),
-    "--level": _RECORDED.format(section="bradley_terry", key="level"),
     "--adjust": "p is adjusted by max-t; --pairs --json has the covariance for another method",
-    **dict.fromkeys(("--interval", "--unit", "--bootstraps", "--seed"), _BOOTSTRAP),
+    **dict.fromkeys(
+        ("--level", "--interval", "--unit", "--bootstraps", "--seed"), _RATED_OTHERWISE
+    ),
 }
 WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "tourney project elo": {
-        f"--{key.replace('_', '-')}": _RECORDED.format(section="elo", key=key)
-        for key in ("permutations", "initial_rating", "seed", "bootstraps")
+        "--k-sweep": "name several values of K: `--k 1,4,8,32`",
+        **{
+            f"--{key.replace('_', '-')}": _RECORDED.format(section="elo", key=key)
+            for key in ("permutations", "initial_rating", "seed", "bootstraps")
+        },
     },
-    "tourney project bt": _BT,
+    "tourney project bt": {
+        **_BT,
+        "--made-at": "preferences count as made at 0.3; of others made at T, multiply --temperature"
+        " by 0.3 / T",
+    },
+    "tourney import hydra-weights": dict.fromkeys(
+        ("--heads", "--heads-depth"), "leave it out: the shards tell it"
+    ),
+    "tourney init": dict.fromkeys(("--from-csv", "--from-answers"), "use --from FILE"),
+    "tourney import battles": {"--from": "call it --layout"},
+    "tourney apply judge": {"--provider": "set [judge] provider, or TOURNEY_JUDGE_PROVIDER"},
+    "tourney evaluate": {
+        "--revision": "write it behind the name, as org/name@v1",
+        "--system": "set `system` in [[evaluations]] of a tournament",
+    },
     "tourney export elo-ratings": _BT,
+    "tourney project matches": {
+        f"--{column}": f"use `--where {column}={value}`"
+        for column, value in (("prompt", "ID"), ("entrant", "ID"), ("outcome", "tie"))
+    },
+    "tourney project metrics": {"--wrong": "use `--samples wrong`"},
+    "tourney log": {"--type": "use `tourney log TYPE`"},
+    "tourney annotate": {"--seed": "every set is drawn by the same seed, which is recorded"},
+    "tourney demo": dict.fromkeys(
+        ("--open", "--no-open"), "the demo opens nothing; its last line names the report"
+    ),
+    "tourney gate": {"--better": "use `--margin 0`"},
 }
 """Options that earlier versions had, by command, and what to do instead."""
 
@@ -129,9 +159,15 @@ def _refuse_repeated(ctx: click.Context, words: list[str]) -> None:
     """Refuse two values for an option that takes one: click would take the last and say nothing.
 
     Raises:
-        click.UsageError: An option has two.
+        click.UsageError: An option has two, or none; then the message lists its values.
     """
-    _, _, given = ctx.command.make_parser(ctx).parse_args([*words])
+    try:
+        _, _, given = ctx.command.make_parser(ctx).parse_args([*words])
+    except click.BadOptionUsage as error:
+        named = (param for param in ctx.command.params if error.option_name in param.opts)
+        values = [value for each in named for value in getattr(each.type, "choices", ())]
+        hint = f" Write {' or '.join(values)}." if values else ""
+        raise click.BadOptionUsage(error.option_name, error.message + hint, ctx) from None
     for param in given:
         takes_one = isinstance(param, click.Option) and not (param.multiple or param.is_flag)
         if takes_one and given.count(param) > 1:

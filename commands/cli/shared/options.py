@@ -13,7 +13,7 @@ from commands.cli.shared import completion
 from commands.cli.shared.output import format_named
 from commands.cli.tables.render import Format
 from commands.settings.toml import ENGINE, EngineName, from_home
-from ledger.events import ratings, registration
+from ledger.events import ratings
 from projections.battles.selection import COLUMNS, PROMPT_COLUMNS, Unread
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import POLICY_NAMES
@@ -131,9 +131,6 @@ AskedJudge: TypeAlias = Annotated[
     typer.Option(
         autocompletion=completion.judges, help="The judge to ask. Default: the judge of the mode."
     ),
-]
-Provider: TypeAlias = Annotated[
-    registration.Provider | None, typer.Option(help="Use this provider instead of that of [judge].")
 ]
 Engine: TypeAlias = Annotated[
     EngineName,

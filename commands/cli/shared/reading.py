@@ -131,10 +131,10 @@ def set_name(name: str) -> str:
 
 _TOO_MANY: Final = 0.2  # of the judged pairs are inconsistent
 _RATED_BY: Final = {
-    "elo": ("elo", EloParameters.__struct_fields__, {"k", "k_sweep", "ties"}),
+    "elo": ("elo", EloParameters.__struct_fields__, {"k", "ties"}),
     "bradley_terry": (
         "bt",
-        ("ties", "prior_sd", "anchor", "anchor_rating", "level"),
+        ("ties", "prior_sd", "anchor", "anchor_rating"),
         {"ties", "anchor"},
     ),
 }

@@ -1,6 +1,5 @@
 """Progress and questions on the terminal, all on stderr."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,14 +37,6 @@ def _plain_lines() -> OnProgress:
             say(f"{what}: {done} of {total}")
 
     return tell
-
-
-def has_browser() -> bool:
-    """Say whether somebody sits at a desktop; elsewhere a browser would fill the terminal."""
-    if "CI" in os.environ or not stderr().is_terminal:
-        return False
-    is_on_screen = {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()
-    return bool(is_on_screen) or sys.platform in {"darwin", "win32"}
 
 
 class _Bars:

@@ -17,22 +17,13 @@ from commands.settings.version import package_versions
 from commands.spending.offer import SpendingOptions
 from commands.spending.signals import interrupted_by_any_ending
 from ledger.errors import NoLedger
-from ledger.events.registration import Provider
 from ledger.store import Ledger
 
 
-def workspace(config: Path, ledger: Path | None, provider: Provider | None = None) -> Workspace:
-    """Read the settings and all files that they name; a provider replaces that of [judge].
-
-    Says which entrants are alike.
-    """
+def workspace(config: Path, ledger: Path | None) -> Workspace:
+    """Read the settings and all files that they name; say which entrants are alike."""
     place = open_workspace(
-        config,
-        ledger,
-        package_versions(),
-        provider=provider,
-        fetch=fetch_snapshot,
-        open_dataset=open_dataset,
+        config, ledger, package_versions(), fetch=fetch_snapshot, open_dataset=open_dataset
     )
     for note in notes_on_twins(place.opening):
         say(note)

@@ -12,6 +12,7 @@ from commands.errors import MOST_NAMES, counted, joined_names
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.battles.imported import BattlesOfSet
+from projections.battles.soft_scores import TEMPERATURE
 from projections.battles.voted import Doubt, VoteSampling
 from projections.intervals import Floats, known
 from projections.ratings.bradley_terry.anchors import AnchoredRatings
@@ -294,9 +295,9 @@ def imported_note(name: str, battles: BattlesOfSet, *, soft: bool) -> str:
     return f"{said}; {n_prefs} with a preference {how}"
 
 
-def soft_scores_note(temperature: float, made_at: float | None = None) -> str:
+def soft_scores_note(temperature: float, *, converted: bool = False) -> str:
     """Return the note on the temperature of soft scores."""
-    made = "" if made_at is None else f", from preferences made at {made_at:g}"
+    made = f", from preferences made at {TEMPERATURE}" if converted else ""
     return f"Soft scores: a judge's scores at temperature {temperature:g}{made}."
 
 

@@ -152,12 +152,25 @@ def records_of(
     """
     columns = None if of is None else of.columns
     with _opened(path, content or path, columns) as sheet:
-        faults = [*_doubled(columns, sheet.header)]
+        faults = [*doubled(columns, sheet.header)]
         if of is not None and sheet.header:
             faults += _lacking(of, sheet.header)
         if faults:
             raise ConfigurationError([f"{path}: {fault}" for fault in faults])
         yield from sheet.rows
+
+
+def table_of(path: Path, *, content: Path) -> tuple[Sequence[str], Sequence[Record | BadRow]]:
+    """Return all columns of a file, in the order in which they come, and its rows.
+
+    Raises:
+        ConfigurationError: As `records_of`, but columns may be there twice.
+    """
+    with _opened(path, content, None) as sheet:
+        rows = [*sheet.rows]
+        records = (row for row in rows if isinstance(row, Record))
+        found = dict.fromkeys(name for record in records for name in record.fields)
+        return [*sheet.header, *(name for name in found if name not in sheet.header)], rows
 
 
 @contextmanager
@@ -185,13 +198,13 @@ def _lacking(of: BattleFormat, header: Sequence[str]) -> Iterator[str]:
     if missing := of.missing_from(header):
         need = f"which format {of.name} requires; its columns are {', '.join(map(repr, header))}"
         likely = format_of(header)
-        hint = "" if likely.missing_from(header) else f"; it looks like --from {likely.name}"
+        hint = "" if likely.missing_from(header) else f"; it looks like --layout {likely.name}"
         if "ratings" in header:
             hint = "; these are ratings, not battles; use `tourney import elo-ratings`"
         yield f"no column {' or '.join(map(repr, missing))}, {need}{hint}"
 
 
-def _doubled(names: Collection[str] | None, header: Sequence[str]) -> Iterator[str]:
+def doubled(names: Collection[str] | None, header: Sequence[str]) -> Iterator[str]:
     """Yield which of the columns to read, or of all, are there twice."""
     for name, n in Counter(header).items():
         if n > 1 and (names is None or name in names):

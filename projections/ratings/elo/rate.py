@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
 from projections.ratings.elo.influence import n_remembered
-from projections.ratings.elo.season import Numbers, numbered, play_all
+from projections.ratings.elo.season import Numbers, outcomes_of, play_all
 
 _SHARE: Final = 50  # NumPy draws 1 / 50 and less of more than 10,000 in another way
 MOST_RESAMPLED: Final = 100_000
@@ -73,7 +73,7 @@ def rate(
     Raises:
         CannotRate: A battle has a weight, and Elo cannot use weights.
     """
-    numbers, is_replayed = numbered(battles), len(battles) <= most_replayed
+    (outcomes, numbers), is_replayed = outcomes_of(battles), len(battles) <= most_replayed
     lengths = {k: len(battles) if is_replayed else n_remembered(battles, k) for k in ks}
     rated: dict[float, EloRatings] = {}
     for length in {*lengths.values()}:
@@ -83,7 +83,7 @@ def rate(
             if is_replayed
             else _ends(numbers, length, parameters)
         )
-        gained = play_all(battles, orders, length, ks=some)
+        gained = play_all(outcomes, orders, length, ks=some)
         points = parameters.initial_rating + gained
         for n, k in enumerate(some):
             traces = np.ascontiguousarray(points[:, :, n])
@@ -94,9 +94,7 @@ def rate(
 def _permutations(numbers: Numbers, parameters: EloParameters) -> Iterator[Numbers]:
     """Return permutations of all battles, each drawn when it is wanted."""
     rng = np.random.default_rng(parameters.seed)
-    return (
-        rng.permutation(len(numbers)).astype(numbers.dtype) for _ in range(parameters.permutations)
-    )
+    return (rng.permutation(numbers) for _ in range(parameters.permutations))
 
 
 def _ends(numbers: Numbers, length: int, parameters: EloParameters) -> Iterator[Numbers]:

@@ -7,7 +7,7 @@ the same bits, and a run can be replayed on another. NumPy's own powers differ i
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import sqrt
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from projections.battles.columns import TIE, Battles, CannotRate
 from projections.intervals import Floats
 
 Numbers: TypeAlias = NDArray[np.unsignedinteger]
-"""Numbers of battles, (n,)."""
+"""Numbers of outcomes, (n_battles,); the number of outcomes stands for none: who waits plays it."""
 Orders: TypeAlias = NDArray[np.unsignedinteger]
-"""Numbers of battles in the order of play, (n_orders, n_steps)."""
+"""Numbers of outcomes in the order of play, (n_orders, n_steps)."""
 
 MOST_BYTES: Final = 2**27  # of the orders that are held at once
 LN_10: Final = 2.302585092994046
@@ -30,8 +30,17 @@ _LOG_PART: Final = _LN_2 / _PARTS
 _POINTS: Final = 400.0 * _LOG_PART / LN_10  # of Elo, for each part
 
 
-def numbered(battles: Battles) -> Numbers:
-    """Return the numbers of battles, (n,); one more, n, stands for none: who waits plays it.
+class Outcomes(NamedTuple):
+    """The different outcomes of battles. They are few, so orders of them take little memory."""
+
+    n_entrants: int
+    winner: NDArray[np.intp]  # (n_outcomes,) of a tie: either
+    loser: NDArray[np.intp]
+    rest: Floats  # (n_outcomes,) what the loser took of the point: half of a tie
+
+
+def outcomes_of(battles: Battles) -> tuple[Outcomes, Numbers]:
+    """Return the different outcomes, and that of each battle.
 
     Raises:
         CannotRate: A battle has a weight, and Elo cannot use weights.
@@ -39,11 +48,19 @@ def numbered(battles: Battles) -> Numbers:
     if (battles.weight != 1.0).any():
         remedy = "use Bradley-Terry, or remove the weights"
         raise CannotRate("Elo cannot use weights, and these battles have some", remedy)
-    return np.arange(len(battles), dtype=np.min_scalar_type(len(battles)))
+    a_won = battles.score >= TIE  # or took half
+    winner = np.where(a_won, battles.a, battles.b)
+    loser = np.where(a_won, battles.b, battles.a)
+    rest, n = np.minimum(battles.score, 1.0 - battles.score), len(battles.entrants)
+    rests, its_rest = np.unique(rest, return_inverse=True)
+    name = (winner * n + loser) * len(rests) + its_rest
+    _, first, number = np.unique(name, return_index=True, return_inverse=True)
+    outcomes = Outcomes(n, winner[first], loser[first], rest[first])
+    return outcomes, number.astype(np.min_scalar_type(len(first)))
 
 
 def play(
-    battles: Battles, orders: Orders, *, ks: Sequence[float], last: Sequence[float] = (1.0,)
+    outcomes: Outcomes, orders: Orders, *, ks: Sequence[float], last: Sequence[float] = (1.0,)
 ) -> Floats:
     """Play every order under every K: (n_orders, n_entrants, n_ks) Elo points gained.
 
@@ -51,27 +68,29 @@ def play(
     scored S, R_a += K (S - E) and R_b -= K (S - E) (Elo 1978). The rating is the sum over the
     last battles of what it was after each, times the battle's weight in `last`.
     """
-    (n_orders, n_steps), n = orders.shape, len(battles.entrants)
+    (n_orders, n_steps), n = orders.shape, outcomes.n_entrants
     ratings = np.zeros((len(ks), (n + 2) * n_orders))  # the last two entrants play who waits
-    a_won = battles.score >= TIE  # or took half; rest is what the loser took
-    winners = np.append(np.where(a_won, battles.a, battles.b), n) * n_orders
-    losers = np.append(np.where(a_won, battles.b, battles.a), n + 1) * n_orders
-    rest = np.append(np.minimum(battles.score, 1.0 - battles.score), 0.0)
+    winners = np.append(outcomes.winner, n) * n_orders
+    losers = np.append(outcomes.loser, n + 1) * n_orders
+    rest = np.append(outcomes.rest, 0.0)
     sums, k, lane = np.zeros_like(ratings), np.array(ks)[:, None] / _POINTS, np.arange(n_orders)
-    for step, battle in enumerate(orders.T, start=len(last) - n_steps):
-        won, lost = winners[battle] + lane, losers[battle] + lane
+    has_rest = outcomes.rest.any()
+    for step, played in enumerate(np.ascontiguousarray(orders.T), start=len(last) - n_steps):
+        won, lost = winners.take(played) + lane, losers.take(played) + lane
         winner, loser = ratings.take(won, axis=1), ratings.take(lost, axis=1)
-        gained = k / (1.0 + _power_of_2(winner - loser)) - k * rest[battle]
+        gained = k / (1.0 + _power_of_2(winner - loser))
+        if has_rest:
+            gained -= k * rest.take(played)
         for of_k, more, less in zip(ratings, winner + gained, loser - gained, strict=True):
             of_k[won], of_k[lost] = more, less  # faster than all K at once
         if step >= 0:
             sums += last[step] * ratings
-    played = sums.reshape(len(ks), n + 2, n_orders)[:, :-2]
-    return np.ascontiguousarray(played.transpose(2, 1, 0)) * _POINTS
+    points = sums.reshape(len(ks), n + 2, n_orders)[:, :-2]
+    return np.ascontiguousarray(points.transpose(2, 1, 0)) * _POINTS
 
 
 def play_all(
-    battles: Battles,
+    outcomes: Outcomes,
     orders: Iterator[Numbers],
     n_steps: int,
     *,
@@ -83,14 +102,16 @@ def play_all(
 
     Of those that are played at once, the shorter begin with idle steps.
     """
-    n_at_once = max(1, most_bytes // max(1, 2 * n_steps * numbered(battles).itemsize))
+    n_outcomes = len(outcomes.rest)
+    size = np.min_scalar_type(n_outcomes).itemsize
+    n_at_once = max(1, most_bytes // max(1, 2 * n_steps * size))
     played: list[Floats] = []
     while some := list(islice(orders, n_at_once)):
         longest = max(map(len, some))
-        lanes = np.full((len(some), longest), len(battles), dtype=some[0].dtype)
-        for lane, order in zip(lanes, some, strict=True):
+        steps = np.full((longest, len(some)), n_outcomes, dtype=some[0].dtype)
+        for lane, order in zip(steps.T, some, strict=True):
             lane[longest - len(order) :] = order
-        played.append(play(battles, lanes, ks=ks, last=last))
+        played.append(play(outcomes, steps.T, ks=ks, last=last))
     return np.concatenate(played)
 
 

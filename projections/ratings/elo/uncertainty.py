@@ -13,7 +13,7 @@ from projections.battles.columns import Battles
 from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.elo.influence import variances
 from projections.ratings.elo.rate import MOST_RESAMPLED, EloRatings
-from projections.ratings.elo.season import Numbers, numbered, play_all
+from projections.ratings.elo.season import Numbers, outcomes_of, play_all
 from projections.student import portable_critical_value
 
 BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right to 4 %
@@ -148,7 +148,7 @@ def _seasons(battles: Battles, n_prompts: int, parameters: EloParameters, k: flo
     A season goes round its order one and a half times, and its rating is a weighted mean over the
     last round: this removes most of the noise of the order.
     """
-    numbers, half = numbered(battles), len(battles) // 2
+    (outcomes, numbers), half = outcomes_of(battles), len(battles) // 2
     prompt = np.unique(battles.cluster, return_inverse=True)[1]
     rng = np.random.default_rng(np.random.SeedSequence(parameters.seed, spawn_key=_SECOND_STREAM))
 
@@ -160,7 +160,7 @@ def _seasons(battles: Battles, n_prompts: int, parameters: EloParameters, k: flo
                 yield np.resize(rng.permutation(drawn), len(drawn) + half if len(drawn) else 0)
 
     last, n_steps = _about_the_end(half), len(battles) + half
-    ratings = play_all(battles, orders(), n_steps, ks=(k,), last=last)
+    ratings = play_all(outcomes, orders(), n_steps, ks=(k,), last=last)
     return ratings.reshape(parameters.bootstraps, _N_SEASONS, -1)
 
 

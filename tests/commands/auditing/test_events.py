@@ -17,7 +17,7 @@ from ledger.events.responses import ResponseGenerated
 from ledger.identity import PromptId
 from ledger.recorded import StoredEvent
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.remaining import open_queries
 from tests.support.builders.commands import JUDGE, open_tournament, record_answers, submitted
 from tests.support.builders.evaluations import answer, observed, plan, unscorable
 from tests.support.builders.events import STREAM, key, opened, prompt, verdict
@@ -129,7 +129,7 @@ def test_a_query_key_means_its_submission_and_its_verdict(
     filled: Ledger, recorder: Recorder
 ) -> None:
     """What was asked and what was answered are read together."""
-    query, *_ = open_queries(recorder.state, [PromptId("p1")], JUDGE, AskingRules(retries=0))
+    query, *_ = open_queries(recorder.state, [PromptId("p1")], JUDGE, retries=0)
     query_key = query.asked.query_key
     asked_and_answered: list[Event] = [submitted(query), verdict(query_key)]
     n_before = filled.head.position

@@ -20,17 +20,17 @@ GOLD = "Axillary nerve"
 CLOSER, FARTHER = "It is the axillary nerve.", "It is the radial nerve."
 
 
-def reply_to(a: str, b: str, *, gold: str | None = GOLD, tie_band: float = 1.0) -> str:
+def reply_to(a: str, b: str, *, gold: str | None = GOLD) -> str:
     """Return what the judge says of two responses."""
     query = PairQuery(key("query"), "forward", "Judge factuality.", f"{a} {b}", a, b, gold)
-    (reply,) = answered(ReferenceJudge(tie_band=tie_band), [query])
+    (reply,) = answered(ReferenceJudge(), [query])
     assert isinstance(reply, Reply)
     return reply.text
 
 
-def verdict_on(a: str, b: str, *, tie_band: float = 1.0) -> str | None:
+def verdict_on(a: str, b: str) -> str | None:
     """Return the verdict that the parser reads in the reply."""
-    return parse_verdict(reply_to(a, b, tie_band=tie_band))
+    return parse_verdict(reply_to(a, b))
 
 
 def test_the_response_closer_to_gold_wins_in_either_slot() -> None:
@@ -41,9 +41,10 @@ def test_the_response_closer_to_gold_wins_in_either_slot() -> None:
 
 def test_within_the_band_it_is_a_tie() -> None:
     """A difference of a letter or two says nothing about truth."""
-    assert verdict_on(CLOSER, FARTHER, tie_band=100.0) == "TIE"
-    assert verdict_on("Axillary nerve", "Axillary nerves", tie_band=0.0) == "A"
-    assert verdict_on("Axillary nerve", "Axillary nerves", tie_band=10.0) == "TIE"
+    long = "It is the axillary nerve, of course, as everybody"
+
+    assert verdict_on(f"{long} knows.", f"{long} knew.") == "TIE"  # 54.7 and 55.3
+    assert verdict_on("Axillary nerve", "Axillary nerves") == "A"  # 100 and 98.1
 
 
 def test_an_empty_response_loses_to_any_overlap() -> None:
@@ -64,8 +65,8 @@ def test_of_a_conversation_the_last_answer_counts() -> None:
 
 @given(st.text(max_size=40))
 def test_texts_that_are_equal_always_tie(text: str) -> None:
-    """Whatever they say; even a band of nothing holds them."""
-    assert verdict_on(text, text, tie_band=0.0) == "TIE"
+    """Whatever they say."""
+    assert verdict_on(text, text) == "TIE"
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
@@ -101,7 +102,7 @@ def test_the_judge_names_itself_in_its_replies() -> None:
     """Artifacts quote the model that gave a verdict."""
     query = PairQuery(key("query"), "forward", "system", "user", CLOSER, FARTHER, GOLD)
 
-    (reply,) = answered(ReferenceJudge(tie_band=1.0), [query])
+    (reply,) = answered(ReferenceJudge(), [query])
     assert isinstance(reply, Reply)
 
     assert (reply.model, reply.stop_reason) == (REFERENCE_MODEL, "end_turn")
@@ -120,7 +121,7 @@ def test_an_answer_is_scored_by_how_close_it_is(answer: str, scale: ScoreScale, 
     """From one end of the scale to the other."""
     query = ScoreQuery(key("query"), "system", "user", answer, GOLD, scale)
 
-    (reply,) = answered(ReferenceJudge(tie_band=1.0), [query])
+    (reply,) = answered(ReferenceJudge(), [query])
 
     assert isinstance(reply, Reply)
     assert reply.text.endswith(said)

@@ -21,7 +21,7 @@ from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.ports import Answer, BatchState, NoReply, Reply
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.remaining import open_queries
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch
 from tests.support.builders.batching import (
@@ -391,7 +391,7 @@ def test_a_merged_verdict_does_not_keep_a_batch_from_being_received(
 def merge_batch(ledger: Ledger, port: ScriptedBatchJudge) -> Digest:
     """Record a batch that another host of the tournament sent, as a merge does."""
     recorder = Recorder(ledger, STREAM)
-    queries = open_queries(recorder.state, [P1, P2], JUDGE, AskingRules(0))
+    queries = open_queries(recorder.state, [P1, P2], JUDGE, retries=0)
     asked = [query.asked for query in queries]
     plan = planned_batch(*(question.query_key for question in asked), number=7, by=JUDGE)
     ledger.append(STREAM, [plan])
@@ -449,7 +449,7 @@ def test_each_batch_is_received_where_it_was_sent(ledger: Ledger, clock: Clock) 
         each: ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now) for each in judges
     }
     for each in judges:
-        task = JudgeTask(each, [P1, P2], AskingRules(1))
+        task = JudgeTask(each, [P1, P2], retries=1)
         with pytest.raises(WorkInFlight):
             batched(recorder, task, ports.__getitem__, batching(clock, waits=False, most_queries=3))
     for port in ports.values():

@@ -15,7 +15,7 @@ from commands.ports import Answer, BatchState, NoReply
 from ledger.auditing.audit import audit
 from ledger.errors import TourneyError
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules, repeats_of
+from projections.tournament.remaining import repeats_of
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch
 from tests.support.builders.batching import (
@@ -86,7 +86,7 @@ def test_a_batch_of_repeats_is_paid_once(
     """It is found by its own keys, and asks in the same words as the queries before."""
     judged(recorder, port, batching(clock))
     sample = [*islice(repeats_of(recorder.state, [P1, P2], JUDGE), 3)]
-    task = JudgeTask(JUDGE, (), AskingRules(1), repeats=sample)
+    task = JudgeTask(JUDGE, (), retries=1, repeats=sample)
     port.fail_next(PowerCut(), accepts=accepted)  # type: ignore[arg-type]  # as above
     with pytest.raises(PowerCut):
         batched(recorder, task, lambda _: port, batching(clock))

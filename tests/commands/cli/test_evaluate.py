@@ -156,54 +156,34 @@ def test_a_corrected_neighbour_is_a_correction(
     assert backend.n_asked == 5
 
 
-def test_a_chat_and_a_system_prompt_are_options_that_are_on_record_whole(
-    backend: Answering,
-) -> None:
+def test_a_chat_is_an_option_that_is_on_record_whole(backend: Answering) -> None:
     """A digest cannot be read; neither can what the class alone says."""
-    system = f"You are a pirate.\n{'Arr! ' * 50}"
-    ways: list[tuple[ChatForm | None, str | None]] = [
-        ("none", None),
-        ("turns", system),
-        (None, None),
-    ]
-    for chat, said in ways:
-        evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat=chat, system=said, limit=1)
+    ways: list[ChatForm | None] = ["none", "turns", None]
+    for chat in ways:
+        evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat=chat, limit=1)
 
-    plain, asked, usual = (each.asked[0] for each in backend.generators)
-    assert [each.options.is_chat for each in (plain, asked, usual)] == [False, True, True]
-    assert (plain.entrant.chosen.system, asked.entrant.chosen.system) == (None, system)
+    asked = [task.options.is_chat for each in backend.generators for task in each.asked]
+    assert asked == [False, True]  # without examples, one turn is what turns are
     with store.Ledger.read_only(Path("evaluations.db")) as ledger:
         plans = [each.event for each in ledger.read() if isinstance(each.event, EvaluationPlanned)]
     assert [each.asking for each in plans[1:]] == [
-        WayOfAsking(chat="turns", system=system, max_new_tokens=4),
+        WayOfAsking(chat="turns", max_new_tokens=4),
         WayOfAsking(chat="one-turn", max_new_tokens=4),
     ]
-    with pytest.raises(ConfigurationError, match="plain text has no place for it"):
-        evaluate(weights=Path("a"), uses=["mine.py:Doses"], system="Short.")
 
 
 def test_weights_that_are_asked_in_another_way_stand_beside_the_first(backend: Answering) -> None:
     """The second would replace the first, and nobody could tell which is which."""
-    ways = ("Be brief.", "You are a pirate.\n" * 9, "You are a pirate.\n" * 8)
-    for system in (*ways, None):
-        chat: ChatForm | None = "turns" if system else None
-        evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat=chat, system=system)
+    ways: list[ChatForm | None] = ["turns", "none", None]
+    for chat in ways:
+        evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat=chat)
     of = ("--ledger", "evaluations.db")
 
     found = json.loads(launch(Path.cwd(), "project", "metrics", *of, "--json").stdout)["rows"]
     entrants = {row["entrant"] for row in found}
 
-    assert len(entrants) == 4
-    assert entrants > {"a", "a [turns: Be brief.]"}
-    assert backend.n_asked == 4 * 5
-
-    said = launch(Path.cwd(), "project", "metrics", *of).stdout
-    assert "a [turns: Be brief.] on doses: asked with the system prompt 'Be brief.'" in said
-    one = ("--entrant", "a [turns: Be brief.]", "--json")
-    asked = json.loads(launch(Path.cwd(), "project", "metrics", "--samples", *of, *one).stdout)[
-        "rows"
-    ]
-    assert {row["system"] for row in asked} == {"Be brief."}
+    assert entrants == {"a", "a [turns]", "a [none]"}
+    assert backend.n_asked == 2 * 5  # without examples, one turn is what turns are
 
 
 @pytest.mark.parametrize("uses", ["doses_alone:Doses", "my doses (2).py:Doses"])

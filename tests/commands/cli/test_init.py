@@ -18,11 +18,11 @@ def test_a_spreadsheet_becomes_a_tournament(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("question,votes\nWhy?,3\nWho?,4\n", encoding="utf-8")
     models = ("--entrant", SMALL, "--entrant", LARGE, "--judge", "claude-sonnet-5-5")
 
-    done = launch(tmp_path, "init", "new", "--from-csv", "mine.csv", *models)
+    done = launch(tmp_path, "init", "new", "--from", "mine.csv", *models)
 
     assert done.returncode == 0, done.stderr
     assert "4 responses are missing" in done.stdout
-    assert "unused columns of mine.csv: votes" in done.stderr
+    assert "mine.csv: 2 prompts, no answers; unused columns: votes\n" in done.stderr
     assert "the entrants are examples" not in done.stderr
     assert done.stderr.index("  cd new\n") < done.stderr.index("  tourney plan judge ")
     planned = launch(tmp_path / "new", "plan", "judge")
@@ -30,11 +30,22 @@ def test_a_spreadsheet_becomes_a_tournament(tmp_path: Path) -> None:
     assert "one by one" not in planned.stdout  # nothing is open yet
 
 
+def test_columns_that_may_be_answers_are_told(tmp_path: Path) -> None:
+    """Two models answer the prompts, so nothing of the table competes."""
+    (tmp_path / "mine.csv").write_text("prompt,old,new\nWhy?,So.,No.\n", encoding="utf-8")
+    models = ("--entrant", SMALL, "--entrant", LARGE, "--judge", "claude-sonnet-5-5")
+
+    done = launch(tmp_path, "init", "new", "--from", "mine.csv", *models)
+
+    assert "mine.csv: 1 prompt, no answers; unused columns: old, new\n" in done.stderr
+    assert "to compare the answers in these columns, leave out --entrant\n" in done.stderr
+
+
 def test_gold_answers_that_no_rubric_shows_are_told(tmp_path: Path) -> None:
     """Whoever wrote some of them expects that the judge sees them."""
     (tmp_path / "mine.csv").write_text("prompt,gold\nWhy?,So\nWho?,\nWhen?,Now\n")
 
-    done = launch(tmp_path, "init", "new", "--from-csv", "mine.csv", "--judge", SMALL)
+    done = launch(tmp_path, "init", "new", "--from", "mine.csv", "--judge", SMALL)
 
     assert done.returncode == 0, done.stderr
     assert "Only 2 of 3 prompts have a gold answer, so the rubric does not use them." in done.stderr
@@ -54,7 +65,7 @@ def test_models_are_named_with_their_makers(tmp_path: Path) -> None:
 
 def test_it_asks_what_to_compare_at_a_terminal(tmp_path: Path) -> None:
     """Who types the word alone has read no page; an empty answer ends the models."""
-    typed = b"\nopenai/gpt-5.6\ngoogle/gemini-3.5-flash\n\n\nopenai/gpt-5.6-mini\n"
+    typed = b"\nopenai/gpt-5.6\ngoogle/gemini-3.5-flash\n\nopenai/gpt-5.6-mini\n"
 
     done = run_at_terminal(
         tmp_path, ("init", "new"), os.environ, answer=typed, asked="Parquet): ", thinks=True

@@ -34,8 +34,8 @@ from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest
-from projections.tournament.matches import planned_responses
-from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.matches import complete_matches, planned_responses
+from projections.tournament.remaining import open_queries
 from projections.verdicts.parsers import PARSER, PARSER_OF
 from tests.support.builders.batches import DEAR, USED
 from tests.support.builders.commands import (
@@ -63,7 +63,7 @@ from tests.support.specification import after, given
 OPENED = opened()
 CELL, _ = planned_responses(after(*OPENED), [P1])
 ANSWERED = (*OPENED, *responses(after(*OPENED)))
-QUERY, SWAPPED = open_queries(after(*ANSWERED), [P1], JUDGE, AskingRules(retries=1))
+QUERY, SWAPPED = open_queries(after(*ANSWERED), [P1], JUDGE, retries=1)
 KEY = QUERY.asked.query_key
 SUBMITTED = (*ANSWERED, submitted(QUERY))
 MATCH_KEY = QUERY.match.key(JUDGE.judge_id)
@@ -72,8 +72,7 @@ SAME = (
     *OPENED,
     *responses(after(*OPENED), {("base", "p1"): "aspirin", ("tuned", "p1"): "aspirin"}),
 )
-(TWINS_QUERY,) = open_queries(after(*SAME), [P1], JUDGE, AskingRules(retries=0))
-TWINS = TWINS_QUERY.match
+(TWINS,) = complete_matches(after(*SAME), [P1], JUDGE)
 TWINS_KEY = TWINS.key(JUDGE.judge_id)
 
 Unanswered: TypeAlias = Literal["errored", "rejected", "expired", "canceled"]
@@ -337,7 +336,7 @@ def test_a_failure_is_reopened_once_and_its_query_is_open_again() -> None:
     given(*SUBMITTED, refused).when(ReopenQuery(refused)).then(reopened)
     given(*SUBMITTED, refused, reopened).when(ReopenQuery(refused)).then()
     given(*SUBMITTED, refused, verdict(KEY)).when(ReopenQuery(refused)).then()
-    found = open_queries(after(*SUBMITTED, refused, reopened), [P1], JUDGE, AskingRules(0))
+    found = open_queries(after(*SUBMITTED, refused, reopened), [P1], JUDGE, retries=0)
     assert (KEY, 1) in [(each.asked.query_key, each.n_failed) for each in found]
 
 

@@ -19,14 +19,14 @@ from commands.ports import BatchState, NoReply
 from ledger.events.judging import JudgeBatchEnded, JudgeBatchNotCreated, JudgeQueryFailed, batch_key
 from ledger.events.registry import Event
 from ledger.identity import Digest
-from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.remaining import open_queries
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
 from tests.support.builders.commands import JUDGE, P1, failed, reply, submitted
 from tests.support.builders.events import NOON, STREAM, opened, responses, verdict
 from tests.support.specification import after, given
 
 ANSWERED = (*opened(), *responses(after(*opened())))
-QUERIES = open_queries(after(*ANSWERED), [P1], JUDGE, AskingRules(retries=1))
+QUERIES = open_queries(after(*ANSWERED), [P1], JUDGE, retries=1)
 FORWARD, SWAPPED = (query.asked.query_key for query in QUERIES)
 PLAN = planned_batch(FORWARD, SWAPPED)
 KEY = PLAN.batch_key
@@ -127,7 +127,7 @@ def test_queries_are_open_again_after_a_batch_without_results() -> None:
     (*losses, end) = decide(EndBatch(KEY, DONE), after(*IN_FLIGHT))
     state = after(*IN_FLIGHT, *losses, end)
 
-    found = open_queries(state, [P1], JUDGE, AskingRules(retries=0))
+    found = open_queries(state, [P1], JUDGE, retries=0)
 
     assert [(each.asked.query_key, each.n_failed) for each in found] == [(FORWARD, 1), (SWAPPED, 1)]
     assert isinstance(end, JudgeBatchEnded)

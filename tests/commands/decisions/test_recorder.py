@@ -19,7 +19,7 @@ from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import planned_responses
-from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.remaining import open_queries
 from projections.tournament.state import Tournament
 from tests.support.builders.batches import planned_batch
 from tests.support.builders.commands import (
@@ -141,7 +141,7 @@ def test_every_entrant_owes_what_it_has_not_answered() -> None:
 READY = (*OPENED, *responses(after(*OPENED)))
 ALIKE = {(name, "p1"): "aspirin" for name in ("base", "tuned")}
 FORWARD, SWAPPED = (
-    query.asked.query_key for query in open_queries(after(*READY), [P1], JUDGE, AskingRules(0))
+    query.asked.query_key for query in open_queries(after(*READY), [P1], JUDGE, retries=0)
 )
 
 
@@ -162,9 +162,7 @@ def test_what_a_run_would_ask_of_a_pair_is_what_a_plan_says(
     events: tuple[Event, ...], retries: int, n_queries: int, n_waiting: int
 ) -> None:
     """A second run beside a batch must not be told that there is something to pay."""
-    rules = AskingRules(retries, skip_identical=True)
-
-    queries = open_queries(after(*events), [P1, P2], JUDGE, rules)
+    queries = open_queries(after(*events), [P1, P2], JUDGE, retries)
     rows = count_missing_verdicts(after(*events), [P1, P2], JUDGE, queries)
 
     assert rows == (MissingVerdicts(FACTUALITY, 1, n_queries, n_waiting),)
@@ -176,7 +174,7 @@ def test_each_dimension_is_planned_apart() -> None:
     opening = opened(prompts=[prompt("p2", gold=None)], rubrics=rubrics)
     state = after(*opening, *responses(after(*opening)))
 
-    queries = open_queries(state, [P2], JUDGE, AskingRules(retries=1))
+    queries = open_queries(state, [P2], JUDGE, retries=1)
     rows = count_missing_verdicts(state, [P2], JUDGE, queries)
 
     assert rows == (

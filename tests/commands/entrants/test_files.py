@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -49,7 +50,7 @@ def entrant(folder: Path, **fields: object) -> Entrant:
 
 def hydra(folder: Path, **fields: object) -> Hydra:
     """Read a Hydra of two heads of two layers."""
-    given = {"loader": "hydra", "security": "security", "heads": 2, "heads_depth": 2}
+    given = {"loader": "hydra", "security": "security"}
     found = entrant(folder, **{**given, **fields}).hydra
     assert found
     return found
@@ -166,12 +167,6 @@ def test_a_server_that_moved_serves_the_same_entrant(
     [
         ({"weights": "nowhere"}, "nowhere: there is no such folder of weights"),
         ({"security": "nowhere"}, "nowhere: there is no such folder of shards"),
-        ({"heads": 3}, r"security: its final .* does not fit 3 heads: shard 2 is missing"),
-        (
-            {"heads_depth": 1},
-            r"security/shard_0: it has LoRA tensors outside .* 3 to 3: \S+s\.2\.",
-        ),
-        ({"heads_depth": 4}, "weights: it has 4 layers; heads of depth 4 leave none for"),
         ({**ROBUST, "rob_checkpoint": 75}, "robustness: it has no step 75; it has: step 50, final"),
         ({**ROBUST, "robustness": "weights"}, "weights: there are no shards in it"),
         ({**ASKED, "uncertainty": "security"}, "security: it holds neither of adapter_config.json"),
@@ -186,16 +181,48 @@ def test_a_hydra_that_cannot_be_is_refused(
         hydra(folder, **changed)
 
 
-@pytest.mark.parametrize("name", ["robustness/shard_1", "uncertainty"])
-def test_every_adapter_must_be_of_the_heads(folder: Path, name: str) -> None:
-    """Attention and norms are shared by all heads, and what one learnt there would change all."""
-    (folder / name / "model.safetensors").unlink()
-    (folder / name / "adapter_config.json").unlink()
-    (folder / name).rmdir()
-    write_shard(folder / name, 1, 2)
+def rewritten(shard: Path, *layers: int) -> None:
+    """Write a shard of these layers in the place of another."""
+    shutil.rmtree(shard)
+    write_shard(shard, *layers)
 
-    with pytest.raises(WeightsError, match=rf"{name}: it has LoRA tensors outside the MLPs of"):
-        hydra(folder, **ROBUST, **ASKED)
+
+@pytest.mark.parametrize("name", ["robustness/shard_1", "uncertainty"])
+def test_heads_are_as_deep_as_the_deepest_of_their_shards(folder: Path, name: str) -> None:
+    """All heads have the same layers; what one shard leaves as it was changes nothing."""
+    rewritten(folder / name, 1, 2)
+
+    assert hydra(folder, **ROBUST, **ASKED).heads_depth == 3
+    assert hydra(folder).heads_depth == 2
+
+
+@pytest.mark.parametrize(
+    ("config", "layers", "fault"),
+    [
+        ({"heads_depth": 1}, (2, 3), r"security/shard_0: it has LoRA tensors outside .* 3 to 3: "),
+        ({"num_shards": 3}, (2, 3), "security: its final .* fit 3 heads: shard 2 is missing; put"),
+        ({"num_shards": 1}, (2, 3), "security: it has the shard of one head, and a Hydra has sev"),
+        ({}, (0, 3), "weights: it has 4 layers; heads of depth 4 leave none for the trunk"),
+    ],
+    ids=str,
+)
+def test_shards_that_contradict_their_manifest_or_weights_are_refused(
+    folder: Path, config: Mapping[str, int], layers: tuple[int, int], fault: str
+) -> None:
+    """A copy that broke off has fewer shards than the manifest says."""
+    (folder / "security" / "manifest.json").write_text(json.dumps({"config": config}))
+    rewritten(folder / "security" / "shard_0", *layers)
+
+    with pytest.raises(WeightsError, match=fault):
+        hydra(folder)
+
+
+def test_sets_of_different_sizes_are_refused(folder: Path) -> None:
+    """A head without robustness would be another head."""
+    shutil.rmtree(folder / "robustness" / "shard_1")
+
+    with pytest.raises(WeightsError, match=r"robustness: .* fit 2 heads: shard 1 is missing; put"):
+        hydra(folder, **ROBUST)
 
 
 def test_a_checkpoint_has_the_step_of_its_adapter(folder: Path) -> None:
@@ -255,7 +282,7 @@ def test_weights_and_adapters_by_name_are_those_of_equal_folders(folder: Path) -
         return HubSnapshot(folder / name.partition("/")[2], revision or "main's")
 
     section = {"adapters": ["uncertainty"], "temperature": 0.5}
-    named = {"weights": "org/weights", "adapters": ["org/uncertainty@v1"], "revision": "c0ffee"}
+    named = {"weights": "org/weights@c0ffee", "adapters": ["org/uncertainty@v1"]}
     whole = SECTION.validate_python({"id": "poe", **section, **named})
     found = read_entrant(whole, GenerationSection(dtype="float32"), folder, fetch)
 
@@ -318,11 +345,11 @@ LORA = {
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "revision", "commit"),
-    [("org/base", "v1", "v1"), ("org/adapter", "v2", "main"), ("org/here", None, None)],
+    ("checkpoint", "commit"),
+    [("org/base@v1", "v1"), ("org/adapter@v2", "main"), ("org/here", None)],
 )
 def test_weights_and_bases_may_be_names_on_the_hub(
-    here: Path, checkpoint: str, revision: str | None, commit: str | None
+    here: Path, checkpoint: str, commit: str | None
 ) -> None:
     """As of a tournament's entrants; most adapters name their base so."""
     weights(here / "hub" / "base")
@@ -335,14 +362,12 @@ def test_weights_and_bases_may_be_names_on_the_hub(
     def fetch(name: str, revision: str | None) -> HubSnapshot:
         return HubSnapshot(here / "hub" / Path(name).name, revision or "main")
 
-    found = read_checkpoint(
-        Path(checkpoint), "a", GenerationSection(), revision=revision, fetch=fetch
-    )
+    found = read_checkpoint(Path(checkpoint), "a", GenerationSection(), fetch=fetch)
 
     base = "hub/base" if commit else "out/base"
     assert (found.weights, found.revision) == (str(here / base), commit)
     assert [Path(each.path).name for each in found.adapters] == (
-        [] if checkpoint == "org/base" else [Path(checkpoint).name]
+        [] if commit == "v1" else [checkpoint.removeprefix("org/").removesuffix("@v2")]
     )
 
 

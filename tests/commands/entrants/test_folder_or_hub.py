@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from commands.entrants.folder_or_hub import FoundWeights, HubSnapshot, find_weights
+from commands.entrants.folder_or_hub import (
+    FoundWeights,
+    HubSnapshot,
+    find_weights,
+    name_of_weights,
+)
 from commands.errors import MissingExtra, NotFetched, WeightsError
 
 NAMED = Path("org/tune-step_50")
@@ -29,34 +34,38 @@ class ScriptedHub:
         return self._snapshot
 
 
-@pytest.mark.parametrize("revision", [None, "v1"])
+@pytest.mark.parametrize("revision", [None, "v1", "refs/pr/1"])
 def test_a_name_without_a_folder_is_fetched(tmp_path: Path, revision: str | None) -> None:
     """Its label is the name, as a commit says nothing of a training."""
     hub = ScriptedHub(tmp_path)
+    named = NAMED if revision is None else Path(f"{NAMED}@{revision}")
 
-    found = find_weights(NAMED, tmp_path, hub, revision=revision)
+    found = find_weights(named, tmp_path, hub)
 
     assert found == FoundWeights(tmp_path.resolve(), "tune-step_50", COMMIT)
     assert hub.asked == [(str(NAMED), revision)]
+    assert name_of_weights(named, tmp_path) == "tune-step_50"
 
 
-def test_a_folder_goes_before_a_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [NAMED, Path(f"{NAMED}@v1")], ids=str)
+def test_a_folder_goes_before_a_name(tmp_path: Path, named: Path) -> None:
     """What somebody put there is what they mean, and nobody is asked."""
-    (tmp_path / NAMED).mkdir(parents=True)
+    (tmp_path / named).mkdir(parents=True)
     hub = ScriptedHub(tmp_path)
 
-    assert find_weights(NAMED, tmp_path, hub) == FoundWeights(
-        (tmp_path / NAMED).resolve(), NAMED.name
+    assert find_weights(named, tmp_path, hub) == FoundWeights(
+        (tmp_path / named).resolve(), named.name
     )
     assert hub.asked == []
+    assert name_of_weights(named, tmp_path) == named.name
 
 
 def test_a_revision_of_a_folder_is_refused(tmp_path: Path) -> None:
     """It would be ignored without a word."""
     (tmp_path / NAMED).mkdir(parents=True)
 
-    with pytest.raises(WeightsError, match=r"revision 'v1' is for names on the Hub"):
-        find_weights(NAMED, tmp_path, ScriptedHub(tmp_path), revision="v1")
+    with pytest.raises(WeightsError, match=r"@v1 is for names on the Hub, and org/tune-step_50 is"):
+        find_weights(Path(f"{NAMED}@v1"), tmp_path, ScriptedHub(tmp_path))
 
 
 @pytest.mark.parametrize("named", ["base", "./org/a/b", "../org/name", "/org/name", "a/b/c", "ö/b"])

@@ -32,23 +32,23 @@ def weights(tmp_path: Path) -> Path:
     return folder
 
 
-def read(path: Path, layers: range, base: str) -> PeftFolder:
-    """Stand in for torch: the rank is the file's content."""
-    rank = int(path.read_text())
-    name = f"base_model.model.{up_proj(layers[-1])}"
+def read(path: Path, n_layers: int, base: str) -> PeftFolder:
+    """Stand in for torch: the file's content is its rank and its depth."""
+    rank, depth = map(int, path.read_text().split())
+    name = f"base_model.model.{up_proj(n_layers - 1)}"
     shapes: Shapes = {
         f"{name}.lora_A.weight": (rank, IN),
         f"{name}.lora_B.weight": (OUT, rank),
     }
-    settings = json.dumps([path.name, layers.start, Path(base).name])
-    return PeftFolder(rank, 2 * rank, shapes, {"adapter_config.json": settings.encode()})
+    settings = json.dumps([path.name, n_layers - depth, Path(base).name])
+    return PeftFolder(rank, 2 * rank, depth, shapes, {"adapter_config.json": settings.encode()})
 
 
 def published(folder: Path, *, n_shards: int = N_HEADS) -> Path:
     """Write a set of shards as they were published."""
     folder.mkdir()
     for head in range(n_shards):
-        (folder / f"shard_{head}_lora.pt").write_text("8")
+        (folder / f"shard_{head}_lora.pt").write_text("8 3")
     return folder
 
 
@@ -58,7 +58,7 @@ def trained(folder: Path, *checkpoints: str) -> Path:
         run = folder / f"shard_{head}" / "run_1" / "checkpoints"
         run.mkdir(parents=True)
         for checkpoint in checkpoints:
-            (run / f"checkpoint_{checkpoint}.pt").write_text("16")
+            (run / f"checkpoint_{checkpoint}.pt").write_text("16 3")
     return folder
 
 
@@ -72,11 +72,8 @@ def says(folder: Path, **config: object) -> Path:
 def imports(weights: Path, tmp_path: Path) -> Callable[..., list[ImportedAdapter]]:
     """Give a function that imports sets into a folder `out`."""
 
-    def run(*, heads_depth: int | None = None, **sets: Path) -> list[ImportedAdapter]:
-        out = tmp_path / "out"
-        return import_hydra(
-            weights, out, ShardSets(**sets), read, n_heads=N_HEADS, heads_depth=heads_depth
-        )
+    def run(**sets: Path) -> list[ImportedAdapter]:
+        return import_hydra(weights, tmp_path / "out", ShardSets(**sets), read)
 
     return run
 
@@ -94,7 +91,7 @@ def test_every_set_and_step_becomes_folders_of_peft(imports: Imports, tmp_path: 
     """The folders are those that a tournament's settings name."""
     uncertainty = tmp_path / "uncertainty"
     uncertainty.mkdir()
-    (uncertainty / "checkpoint_final.pt").write_text("16")
+    (uncertainty / "checkpoint_final.pt").write_text("16 3")
 
     imported = imports(
         security=published(tmp_path / "prod"),
@@ -117,17 +114,54 @@ def test_every_set_and_step_becomes_folders_of_peft(imports: Imports, tmp_path: 
     }
 
 
-@pytest.mark.parametrize(("asked_for", "first"), [(None, 3), (1, 4)])
-def test_the_manifest_says_how_deep_heads_are_unless_one_asks(
-    imports: Imports, tmp_path: Path, asked_for: int | None, first: int
+def test_a_set_says_how_many_shards_it_has(imports: Imports, tmp_path: Path) -> None:
+    """A copy of it that broke off is noticed; the uncertainty head's digest is of its folder."""
+    doubt = tmp_path / "checkpoint_final.pt"
+    doubt.write_text("16 3")
+
+    imports(security=published(tmp_path / "prod"), uncertainty=doubt)
+
+    (manifest,) = (tmp_path / "out").rglob("manifest.json")
+    assert manifest.parent.name == "security"
+    assert json.loads(manifest.read_text()) == {"config": {"heads_depth": 3, "num_shards": N_HEADS}}
+
+
+@pytest.mark.parametrize(
+    ("of_last", "said", "why"),
+    [
+        (
+            "8 2",
+            {},
+            r"shard_1_lora\.pt: its head has 2 layers, and that of .*shard_0_lora\.pt has 3",
+        ),
+        (
+            "8 3",
+            {"heads_depth": 2},
+            r"its head has 3 layers, and .*manifest\.json says heads_depth 2",
+        ),
+        ("8 3", {"num_shards": 3}, "its final checkpoint does not fit 3 heads: shard 2 is missing"),
+    ],
+)
+def test_shards_of_several_trainings_are_refused(
+    imports: Imports, tmp_path: Path, of_last: str, said: dict[str, int], why: str
 ) -> None:
     """Blocks are numbered within a head, so a wrong depth would be another layer."""
-    prod = says(published(tmp_path / "prod"), heads_depth=2, lora_r=8, lora_alpha=16)
+    prod = says(published(tmp_path / "prod"), **said)
+    (prod / "shard_1_lora.pt").write_text(of_last)
 
-    imports(security=prod, heads_depth=asked_for)
+    with pytest.raises(WeightsError, match=why):
+        imports(security=prod)
+    assert refused(tmp_path) == []
 
-    shard = settings_of(tmp_path / "out")["security/shard_0"]
-    assert shard == ["shard_0_lora.pt", first, "weights"]
+
+def test_heads_leave_a_trunk(imports: Imports, tmp_path: Path) -> None:
+    """Weights of another size have fewer layers."""
+    prod = published(tmp_path / "prod")
+    for shard in prod.iterdir():
+        shard.write_text(f"8 {N_LAYERS}")
+
+    with pytest.raises(WeightsError, match="heads of depth 5 leave none for the trunk"):
+        imports(security=prod)
 
 
 def refused(folder: Path) -> list[str]:
@@ -165,7 +199,8 @@ def test_a_manifest_that_says_nothing_is_refused(
     (prod / "manifest.json").write_text(text)
 
     with pytest.raises(
-        WeightsError, match=r"manifest\.json: lora_r, lora_alpha and heads_depth under config"
+        WeightsError,
+        match=r"manifest\.json: lora_r, lora_alpha, heads_depth, num_shards under config",
     ):
         imports(security=prod)
 
@@ -174,14 +209,14 @@ def test_a_shard_that_does_not_fit_the_weights_stops_all(weights: Path, tmp_path
     """Eight heads of nine are none."""
     prod = published(tmp_path / "prod")
 
-    def with_a_misfit(path: Path, layers: range, base: str) -> PeftFolder:
-        folder = read(path, layers, base)
+    def with_a_misfit(path: Path, n_layers: int, base: str) -> PeftFolder:
+        folder = read(path, n_layers, base)
         if path.name != "shard_1_lora.pt":
             return folder
         return folder._replace(shapes=dict.fromkeys(folder.shapes, (9, 9)))
 
     with pytest.raises(WeightsError, match=r"shard_1_lora\.pt: the adapter does not fit .*weights"):
-        import_hydra(weights, tmp_path / "out", ShardSets(prod), with_a_misfit, n_heads=N_HEADS)
+        import_hydra(weights, tmp_path / "out", ShardSets(prod), with_a_misfit)
     assert refused(tmp_path) == []
 
 

@@ -81,11 +81,11 @@ def test_the_checkpoints_there_are_can_be_listed(tmp_path: Path) -> None:
     [
         ([], FINAL, r"there are no shards in it; name one that holds shard_\*/adapter_config"),
         (PEFT[:1] + PEFT[2:], FINAL, "final checkpoint does not fit 3 heads: shard 1 is missing;"),
-        (PEFT[:1], FINAL, "3 heads: shard 1 is missing, shard 2 is missing; complete it, or set"),
+        (PEFT[:1], FINAL, "3 heads: shard 1 is missing, shard 2 is missing; put all shards"),
         (
             [*PUBLISHED, "shard_3_lora.pt"],
             FINAL,
-            "3 heads: shard 3 is one too many; complete it, or",
+            "3 heads: shard 3 is one too many; put all",
         ),
         (training("step_50", n_heads=2), 50, "its step 50 does not fit 3 heads: shard 2 is"),
         (PUBLISHED, 50, "it has no step 50; it has: final checkpoint; name"),

@@ -8,6 +8,7 @@ import pytest
 from commands.entrants.weights import (
     file_digest,
     folder_digest,
+    head_depth,
     head_layers,
     require_head_fit,
     require_tensors_fit,
@@ -251,6 +252,22 @@ def test_heads_are_the_last_layers_of_the_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("keys", "depth"),
+    [
+        (shard_shapes(2, 3), 2),
+        (shard_shapes(3), 1),
+        ({**shard_shapes(2), **pair("layers.0.self_attn.q_proj")}, 2),
+        (shard_shapes(4), 1),
+        ({}, 1),
+    ],
+    ids=["whole", "last", "attention", "beyond", "nothing"],
+)
+def test_a_head_begins_where_its_tensors_do(keys: Shapes, depth: int) -> None:
+    """What cannot be of a head is refused later, by name."""
+    assert head_depth(keys, 4) == depth
+
+
+@pytest.mark.parametrize(
     ("config", "fault"),
     [
         ({"model_type": "llama", "num_hidden_layers": 4}, "its model_type is 'llama'; loader 'hyd"),
@@ -283,7 +300,7 @@ def test_a_shard_that_changes_mlps_of_the_heads_fits(
             shard_shapes(1, 2),
             r"outside the MLPs of layers 2 to 3: \S+layers\.1\.mlp\.down_proj\.lora_A",
         ),
-        (shard_shapes(4), r"layers\.4\.mlp.*; set heads_depth to what it was trained with"),
+        (shard_shapes(4), r"layers\.4\.mlp.*; use shards of the MLPs of the last layers, and"),
         ({**shard_shapes(2, 3), **pair("layers.2.self_attn.q_proj")}, r"2 to 3: \S+q_proj\.lora_A"),
         ({**shard_shapes(2, 3), f"{LORA}.lm_head.weight": (9, 9)}, r"2 to 3: \S+lm_head\.weight"),
         (pair("layers.3.mlp.gate_proj", n_out=8), r"gate_proj is \[6, 4\], the adapter's \[8, 4\]"),

@@ -1,17 +1,90 @@
 """Answers that are a whole tournament: what is kept of their prompts, and what is told."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.importing.answer_tables import AnswersTable, read_answers_table
+from commands.importing.answer_tables import AnswersTable, PromptTable, read_table
 
 
 def read(path: Path) -> AnswersTable:
     """Read a table, or a folder of files."""
-    return read_answers_table(path)
+    found = read_table(path, n_named=0)
+    assert isinstance(found, AnswersTable)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "n_named", "unused"),
+    [
+        ("prompt,gold\nWhy?,So.\n", 0, ()),
+        ("prompt,votes\nWhy?,3\n", 0, ("votes",)),
+        ("prompt,id,tags,_note,votes\nWhy?,1,a,b,3\n", 0, ("tags", "_note", "votes")),
+        ("prompt,old,new\nWhy?,So.,No.\n", 2, ("old", "new")),
+    ],
+)
+def test_a_table_without_answers_of_two_systems_is_of_prompts(
+    tmp_path: Path, text: str, n_named: int, unused: tuple[str, ...]
+) -> None:
+    """Or with columns that may be anything, where two models are named that answer."""
+    (tmp_path / "t.csv").write_text(text)
+
+    found = read_table(tmp_path / "t.csv", n_named)
+
+    assert isinstance(found, PromptTable)
+    assert (found.prompts[0]["text"], found.unused) == ("Why?", unused)
+
+
+@pytest.mark.parametrize("n_named", [0, 1])
+def test_one_model_may_be_compared_with_answers(tmp_path: Path, n_named: int) -> None:
+    """It alone is no tournament, so the columns are meant."""
+    (tmp_path / "t.csv").write_text("prompt,old,new\nWhy?,So.,No.\n")
+
+    found = read_table(tmp_path / "t.csv", n_named)
+
+    assert isinstance(found, AnswersTable)
+    assert [*found.entrants] == ["old", "new"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a,b\n1,2\n", "it holds neither prompts nor answers: no column is one of prompt, text"),
+        ("prompt,old,new,new\nWhy?,1,2,3\n", "there are 2 columns 'new'; rename all but the one"),
+        (
+            "prompt,model,response\nWhy?,a,So.\n",
+            "it has answers of a only; name a folder .*; for the prompts alone, remove the answers",
+        ),
+    ],
+)
+def test_what_is_neither_says_what_was_looked_for(tmp_path: Path, text: str, why: str) -> None:
+    """Nobody can tell which of them was meant."""
+    (tmp_path / "t.csv").write_text(text)
+
+    with pytest.raises(ConfigurationError, match=why):
+        read_table(tmp_path / "t.csv", n_named=0)
+
+
+def from_pipe(text: str) -> AnswersTable | PromptTable:
+    """Read a table that another process wrote."""
+    reader, writer = os.pipe()
+    os.write(writer, text.encode())
+    os.close(writer)
+    try:
+        return read_table(Path(f"/dev/fd/{reader}"), n_named=0)
+    finally:
+        os.close(reader)
+
+
+def test_answers_of_a_pipe_are_refused() -> None:
+    """They are read again by each command; prompts are written to a bank."""
+    assert isinstance(from_pipe("prompt\nWhy?\n"), PromptTable)
+
+    with pytest.raises(ConfigurationError, match="answers are read again by each command; save"):
+        from_pipe("prompt,old,new\nWhy?,So.,No.\n")
 
 
 def test_questions_keep_their_category_and_their_references(tmp_path: Path) -> None:

@@ -5,10 +5,18 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.importing.bank import PromptTable, bank_named, read_prompts
+from commands.importing.answer_tables import PromptTable, read_table
+from commands.importing.bank import bank_named
 from commands.importing.formats.rows import Record, Sheet
 from commands.settings.hub_dataset import HubDataset
 from ledger.events.registration import Prompt
+
+
+def read_prompts(file: Path) -> PromptTable:
+    """Read a table that models answer."""
+    found = read_table(file, n_named=2)
+    assert isinstance(found, PromptTable)
+    return found
 
 
 def read_csv(tmp_path: Path, text: str) -> PromptTable:
@@ -50,7 +58,7 @@ def test_what_else_is_there_is_taken_or_told(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("", "csv: the file is empty"),
-        ("a,b\n1,2\n", r"csv:1: no column .*\(there: a, b\)"),
+        ("a,b\n1,2\n", r"csv: it holds neither prompts nor answers: no column .*\(there: a, b\)"),
         (
             "prompt,id\nWhy?,1\n,2\nWho?,3\n ,4\n",
             "this row has no prompt; remove it .on 2 lines: 3, 5.",
@@ -76,7 +84,7 @@ def test_what_is_no_table_of_prompts_is_told(tmp_path: Path, text: str, why: str
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """With the option that names it."""
-    with pytest.raises(ConfigurationError, match=r"there is no such CSV file; correct --from-csv$"):
+    with pytest.raises(ConfigurationError, match=r"no such file or folder; correct --from$"):
         read_prompts(tmp_path / "none.csv")
 
 

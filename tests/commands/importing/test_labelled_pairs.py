@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.importing.answer_tables import read_answers_table
+from commands.importing.answer_tables import AnswersTable, read_table
 from commands.importing.labelled_pairs import LabelledPairs
 
 Row = Mapping[str, Any]
@@ -17,9 +17,10 @@ Row = Mapping[str, Any]
 def labelled(folder: Path, rows: Sequence[Row]) -> LabelledPairs:
     """Read rows as JSON."""
     (folder / "rows.json").write_text(json.dumps(rows))
-    found = read_answers_table(folder / "rows.json").labelled
-    assert found is not None
-    return found
+    found = read_table(folder / "rows.json", n_named=0)
+    assert isinstance(found, AnswersTable)
+    assert found.labelled is not None
+    return found.labelled
 
 
 LAYOUTS: Mapping[str, tuple[Row, list[tuple[str, str]]]] = {

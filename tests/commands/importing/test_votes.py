@@ -1,6 +1,7 @@
 """Votes are recorded one by one, and the last on a ballot counts."""
 
 import pytest
+from msgspec.structs import replace
 
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import imported_set
@@ -19,7 +20,6 @@ def opened_box(
     *,
     annotator: str = "ann",
     design: SampleDesign = "random",
-    seed: int | None = None,
     limit: int | None = None,
 ) -> BallotBox:
     """Return the ballots of a cup."""
@@ -30,7 +30,6 @@ def opened_box(
         annotator,
         dimension=Dimension("factuality"),
         design=design,
-        seed=seed,
         limit=limit,
     )
 
@@ -43,7 +42,7 @@ def winners(ledger: Ledger) -> list[str]:
 
 def test_a_vote_is_a_battle_of_a_set_with_the_annotators_label(ledger: Ledger) -> None:
     """So agreement and ratings take it as they take any human vote."""
-    box = opened_box(ledger, seed=11)
+    box = opened_box(ledger)
 
     assert box.cast(0, "b", n_before=0)
 
@@ -55,7 +54,8 @@ def test_a_vote_is_a_battle_of_a_set_with_the_annotators_label(ledger: Ledger) -
         ImportedBattle(ballot.entrant_a, ballot.entrant_b, "model_b", None, prompt, "human", "ann")
     ]
     assert event.drawn
-    assert (event.drawn.tournament, event.drawn.design, event.drawn.seed) == (STREAM, "random", 11)
+    assert (event.drawn.tournament, event.drawn.design) == (STREAM, "random")
+    assert event.drawn.seed == 20260427
 
 
 def test_voting_goes_on_where_it_stopped(ledger: Ledger) -> None:
@@ -133,13 +133,20 @@ def test_all_voted_on_is_done(ledger: Ledger) -> None:
 
 def test_a_set_has_one_sample(ledger: Ledger) -> None:
     """Votes that were drawn in several ways would be a sample of nothing."""
-    opened_box(ledger, seed=11).cast(0, "a", n_before=0)
+    opened_box(ledger).cast(0, "a", n_before=0)
+
+    drawn = r"drawn otherwise \(random, seed 20260427, of 'main' on 'factuality'\)"
+    with pytest.raises(ConfigurationError, match=f"{drawn}.*use another --name"):
+        opened_box(ledger, design="disagreement")
+
+
+def test_a_set_goes_on_with_the_seed_that_it_was_begun_with(ledger: Ledger) -> None:
+    """Earlier versions let one choose it, and what was drawn is on record."""
+    box = opened_box(ledger)
+    box.sample = replace(box.sample, seed=11)
+    box.cast(0, "a", n_before=0)
 
     assert opened_box(ledger).sample.seed == 11
-    with pytest.raises(ConfigurationError, match=r"drawn otherwise \(random, seed 11, of 'main'"):
-        opened_box(ledger, seed=12)
-    with pytest.raises(ConfigurationError, match="use another --name"):
-        opened_box(ledger, design="disagreement")
 
 
 def test_a_set_that_was_imported_is_left_as_it_is(ledger: Ledger) -> None:

@@ -31,7 +31,6 @@ from ledger.events.registry import Event
 from ledger.identity import PromptId, StreamId
 from ledger.recorded import Receipt
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.batching import (
@@ -259,7 +258,7 @@ def in_flight_of_the_pilot(ledger: Ledger, clock: Clock) -> tuple[Recorder, Scri
     events = opened(prompts=[prompt("p1"), prompt("p2")], judges=[JUDGE, PILOT])
     recorder = record_answers(Recorder(ledger, STREAM), events)
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
-    task = JudgeTask(PILOT, [P1, P2], AskingRules(1))
+    task = JudgeTask(PILOT, [P1, P2], retries=1)
     with pytest.raises(WorkInFlight):
         batched(recorder, task, lambda _: port, batching(clock, waits=False))
     port.end()
@@ -277,7 +276,7 @@ def test_whoever_receives_a_batch_of_another_judge_decides_its_pairs(
     """The pilot's batch is received by the headline's command, and nobody comes back for it."""
     recorder, port = in_flight_of_the_pilot(ledger, clock)
 
-    with attending_batches(recorder, AskingRules(1), print):
+    with attending_batches(recorder, print):
         judged(recorder, port, ending(port, batching(clock)))
 
     assert (n_decided(recorder, PILOT), n_decided(recorder, JUDGE)) == (2, 2)
@@ -287,7 +286,7 @@ def test_they_are_decided_though_the_command_ends_early(ledger: Ledger, clock: C
     """Here nobody waits for the batch that it sent itself."""
     recorder, port = in_flight_of_the_pilot(ledger, clock)
 
-    with pytest.raises(WorkInFlight), attending_batches(recorder, AskingRules(1), print):
+    with pytest.raises(WorkInFlight), attending_batches(recorder, print):
         judged(recorder, port, batching(clock, waits=False))
 
     assert n_decided(recorder, PILOT) == 2
@@ -298,7 +297,7 @@ def test_they_are_decided_though_who_received_them_died(ledger: Ledger, clock: C
     recorder, port = in_flight_of_the_pilot(ledger, clock)
     receiver(recorder, lambda _: port, batching(clock)).receive_all()
 
-    with attending_batches(again(recorder, ledger), AskingRules(1), print):
+    with attending_batches(again(recorder, ledger), print):
         assert n_decided(recorder, PILOT) == 0
 
     assert n_decided(again(recorder, ledger), PILOT) == 2
@@ -389,7 +388,7 @@ def of_twenty(ledger: Ledger) -> tuple[Recorder, JudgeTask]:
     """Record both answers to twenty prompts: forty queries."""
     names = [f"p{number}" for number in range(20)]
     recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=[*map(prompt, names)]))
-    return recorder, JudgeTask(JUDGE, [*map(PromptId, names)], AskingRules(retries=1))
+    return recorder, JudgeTask(JUDGE, [*map(PromptId, names)], retries=1)
 
 
 @pytest.mark.parametrize("most_queries", [100, 15])

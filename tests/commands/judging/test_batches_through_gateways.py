@@ -31,7 +31,6 @@ from ledger.events.money import Price, Usage
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
 from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.gateway import Gateway, Passing, Spoil, Stranger
@@ -138,7 +137,7 @@ def judge_all(
 ) -> None:
     """Run a command that judges what is open."""
     how = batching(clock, waits=waits, most_queries=most_queries, tell=tell)
-    task = JudgeTask(maker.judge, [P1, P2], AskingRules(1), how.pricing_of(maker.judge))
+    task = JudgeTask(maker.judge, [P1, P2], 1, how.pricing_of(maker.judge))
     batched(recorder, task, lambda _: maker.port, how)
 
 
@@ -372,9 +371,7 @@ class DollarEach(FlatRate):
 def judge_capped(recorder: Recorder, maker: Maker, clock: Clock) -> None:
     """Run a command that judges what the cap allows, a query a batch."""
     how = batching(clock, most_queries=1, pricing=DollarEach(1.0))
-    task = JudgeTask(
-        maker.judge, [P1, P2], AskingRules(1), how.pricing_of(maker.judge), max_usd=CAP_USD
-    )
+    task = JudgeTask(maker.judge, [P1, P2], 1, how.pricing_of(maker.judge), max_usd=CAP_USD)
     batched(recorder, task, lambda _: maker.port, how)
 
 
@@ -519,7 +516,7 @@ def test_learning_what_a_server_takes_uses_up_no_tries(
         port = OpenAIBatches(OPENAI, Endpoint(fake.url, "judge", CANARY))
         maker = Maker(OPENAI, port, lambda: billed_by(fake))
         recorder, how = opening(ledger, maker), batching(clock)
-        task = JudgeTask(OPENAI, [P1, P2], AskingRules(0), how.pricing_of(maker.judge))
+        task = JudgeTask(OPENAI, [P1, P2], 0, how.pricing_of(maker.judge))
         batched(recorder, task, lambda _: port, how)
 
         assert len(fake.service.batches) == 3

@@ -7,7 +7,6 @@ import pytest
 
 from commands.judging.designs import DesignForecast, DesignGoal, forecast_designs
 from commands.spending.pricing import price_book
-from projections.tournament.remaining import AskingRules
 from tests.support.builders.commands import settings
 from tests.support.builders.events import entrant, judge, known, opened, prompt
 from tests.support.builders.worlds import Fate, everything, history
@@ -23,9 +22,7 @@ def forecast(tmp_path: Path, *fates: Fate, loader: str = "hf") -> DesignForecast
     )
     state = known(*history(opening, *islice(cycle(fates), 3 * N_PROMPTS)))
     pricing = price_book(settings(), tmp_path).pricing(judge(), state)
-    return forecast_designs(
-        state, everything(state), judge(), pricing, AskingRules(1), DesignGoal(30.0, None)
-    )
+    return forecast_designs(state, everything(state), judge(), pricing, 1, DesignGoal(30.0, None))
 
 
 @pytest.mark.parametrize(("loader", "is_said"), [("endpoint", True), ("hf", False)])

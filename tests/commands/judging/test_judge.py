@@ -17,7 +17,7 @@ from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules, repeats_of
+from projections.tournament.remaining import repeats_of
 from projections.tournament.settlement import settle
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batching import MERGED
@@ -38,7 +38,7 @@ from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedJudge
 
 ALL_DONE = JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
-CAPPED = JudgeTask(JUDGE, [P1, P2], AskingRules(1), FlatRate(1.0), max_usd=2.5)
+CAPPED = JudgeTask(JUDGE, [P1, P2], 1, FlatRate(1.0), max_usd=2.5)
 """A task of which the cap allows two queries at first."""
 
 
@@ -47,7 +47,7 @@ def judged(
 ) -> JudgingSummary:
     """Judge what is open on all prompts."""
     prompts = [each.prompt_id for each in recorder.state.bank]
-    return done(recorder, JudgeTask(JUDGE, prompts, AskingRules(retries), limit=limit), port)
+    return done(recorder, JudgeTask(JUDGE, prompts, retries=retries, limit=limit), port)
 
 
 def done(recorder: Recorder, task: JudgeTask, port: LocalJudge) -> JudgingSummary:
@@ -100,7 +100,7 @@ def test_both_orders_of_every_pair_are_asked_and_reconciled_once(
 def repeated(recorder: Recorder, n: int) -> JudgeTask:
     """Return the task of asking so many queries again."""
     sample = [*islice(repeats_of(recorder.state, [P1, P2], JUDGE), n)]
-    return JudgeTask(JUDGE, (), AskingRules(1), repeats=sample)
+    return JudgeTask(JUDGE, (), retries=1, repeats=sample)
 
 
 def test_repeats_are_asked_once_and_change_no_outcome(ledger: Ledger, recorder: Recorder) -> None:
@@ -251,21 +251,18 @@ def test_a_limit_asks_the_first_queries_and_their_repeats(recorder: Recorder) ->
     assert len({query.query_key for query in port.asked}) == 3
 
 
-@pytest.mark.parametrize(("skips", "n_asked"), [(True, 0), (False, 1)])
-def test_identical_responses_tie_unasked_or_are_one_question(
-    ledger: Ledger, *, skips: bool, n_asked: int
-) -> None:
-    """A tie that is sure costs nothing; whoever tests a judge for consistency wants its word."""
+def test_identical_responses_tie_unasked(ledger: Ledger) -> None:
+    """A tie that is sure costs nothing."""
     recorder = generated(Recorder(ledger, STREAM), opened(), lambda _: "aspirin")
     port = ScriptedJudge(lambda _: "VERDICT: TIE")
 
-    summary = done(recorder, JudgeTask(JUDGE, [P1], AskingRules(1, skip_identical=skips)), port)
+    summary = done(recorder, JudgeTask(JUDGE, [P1], retries=1), port)
 
-    assert summary == JudgingSummary(n_asked, n_asked, n_failed=0, n_reconciled=1)
-    assert len(port.asked) == n_asked
+    assert summary == JudgingSummary(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=1)
+    assert port.asked == []
     (outcome,) = (each.event for each in ledger.read(types=["PairReconciled"]))
     assert isinstance(outcome, PairReconciled)
-    assert (outcome.outcome, outcome.basis == "identical") == ("tie", skips)
+    assert (outcome.outcome, outcome.basis) == ("tie", "identical")
 
 
 def test_more_tokens_than_there_can_be_are_not_believed(ledger: Ledger, recorder: Recorder) -> None:
@@ -273,7 +270,7 @@ def test_more_tokens_than_there_can_be_are_not_believed(ledger: Ledger, recorder
     told: list[str] = []
     absurd = Usage(n_input=10**15, n_output=1)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=absurd))
-    task = JudgeTask(JUDGE, [P1, P2], AskingRules(0), FlatRate(1.0))
+    task = JudgeTask(JUDGE, [P1, P2], 0, FlatRate(1.0))
 
     judge_open(recorder, task, lambda *_: port, on_progress=no_progress, tell=told.append)
 
@@ -328,7 +325,7 @@ def test_progress_is_told_after_each_reply_and_counts_what_is_asked_again(
         assert isinstance(query, PairQuery)
         return swapped if query.order == "swapped" else "VERDICT: A"
 
-    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
+    task = JudgeTask(JUDGE, [P1], retries=1)
     judge_open(
         recorder,
         task,
@@ -418,7 +415,7 @@ def test_a_few_hard_queries_and_their_repeats_stop_no_judge(
     """They are hard prompts, and no useless judge; a query counts once."""
     recorder = of_many(ledger, 60)
     prompts = [each.prompt_id for each in recorder.state.bank]
-    queries = JudgeTask(JUDGE, prompts, AskingRules(retries)).open_in(recorder.state)
+    queries = JudgeTask(JUDGE, prompts, retries=retries).open_in(recorder.state)
     hard = {each.asked.query_key for each in queries[which]}
     port = ScriptedJudge(
         lambda query: "Hm." if query.query_key in hard else "VERDICT: A", at_a_time=at_a_time

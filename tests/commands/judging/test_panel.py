@@ -121,7 +121,7 @@ def test_what_determines_a_servers_replies_makes_another_judge() -> None:
     """It is recorded with the judge, and a body's order of keys is no difference."""
     changes: list[dict[str, object]] = [
         {"extra_body": {"temperature": 1.0}},
-        {"reasoning_effort": "low"},
+        {"effort": "low"},
         {"extra_body": {"b": {"y": 1, "x": 2}, "a": True}},
         {"extra_body": {"a": True, "b": {"x": 2, "y": 1}}},
     ]
@@ -211,19 +211,13 @@ def test_weights_on_the_hub_are_found_as_those_of_entrants(tmp_path: Path) -> No
         asked.append((name, revision))
         return HubSnapshot(tmp_path / "cache" / "c0ffee", "c0ffee")
 
-    def judging(model: str, **changes: object) -> Settings:
-        return settings(judge={"provider": "hf", "model": model, **changes})
+    def judging(model: str) -> Settings:
+        return settings(judge={"provider": "hf", "model": model})
 
-    chosen = judging("org/large", revision="v1")
+    chosen = judging("org/large@v1")
     (named,) = panel_of(chosen, tmp_path, fetch)
 
     assert named == panel_of(judging("local/large"), tmp_path)[0]
     assert weights_of(chosen, named, tmp_path, fetch) == tmp_path / "cache" / "c0ffee"
     assert {*asked} == {("org/large", "v1")}
-    assert id_of_mode(chosen, "headline") == "large"
-
-
-def test_a_revision_is_of_weights_alone() -> None:
-    """A server would never hear of it."""
-    with pytest.raises(ConfigurationError, match="revision is for provider 'hf'; leave it out"):
-        panel_of(settings(judge={**PAID, "revision": "v1"}), Path())
+    assert id_of_mode(chosen, "headline", tmp_path) == "large"

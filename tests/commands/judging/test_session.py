@@ -26,7 +26,7 @@ from commands.spending.offer import SpendingOptions, dollars
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId, StreamId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.remaining import open_queries
 from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.commands import (
     P1,
@@ -309,7 +309,7 @@ def test_an_interrupted_command_says_which_batches_are_billed(
 
     with (
         pytest.raises(KeyboardInterrupt),
-        attending_batches(later, AskingRules(1), terminal.console.tell),
+        attending_batches(later, terminal.console.tell),
     ):
         raise KeyboardInterrupt
 
@@ -373,17 +373,17 @@ def test_answered_queries_and_those_of_other_prompts_keep_nobody_waiting(
     asked = keys(recorder, P1)
     later = with_batch(recorder, STREAM, len(asked))
 
-    require_none_in_flight(later.state, JudgeTask(judge(), [P2], AskingRules(0)))
+    require_none_in_flight(later.state, JudgeTask(judge(), [P2], retries=0))
     with pytest.raises(WorkInFlight, match=r"^2 queries to 'reference'"):
-        require_none_in_flight(later.state, JudgeTask(judge(), [P1], AskingRules(0)))
+        require_none_in_flight(later.state, JudgeTask(judge(), [P1], retries=0))
     later.ledger.append(OTHER, [verdict(each) for each in asked])
     later.catch_up()
-    require_none_in_flight(later.state, JudgeTask(judge(), [P1], AskingRules(0)))
+    require_none_in_flight(later.state, JudgeTask(judge(), [P1], retries=0))
 
 
 def keys(recorder: Recorder, *prompts: PromptId) -> list[Digest]:
     """Return the keys of the free judge's open queries."""
-    queries = open_queries(recorder.state, prompts, judge(), AskingRules(0))
+    queries = open_queries(recorder.state, prompts, judge(), retries=0)
     return [query.asked.query_key for query in queries]
 
 

@@ -12,7 +12,6 @@ from commands.ports import Answer, no_progress
 from ledger.events.registration import JudgeSettings, Rubric, TournamentOpened
 from ledger.events.registry import Event
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.commands import open_tournament, record_answers
 from tests.support.builders.events import STREAM, judge, prompt, rubric
@@ -54,7 +53,7 @@ def judged(
 ) -> tuple[JudgingSummary, list[str]]:
     """Judge in waves, and return what came of it and what was told."""
     prompts = [each.prompt_id for each in recorder.state.bank]
-    task = JudgeTask(by or recorder.state.panel[0], prompts, AskingRules(0), limit=limit)
+    task = JudgeTask(by or recorder.state.panel[0], prompts, retries=0, limit=limit)
     told = list[str]()
     judge_wave = partial(
         judge_open, recorder, judge_of=lambda *_: ScriptedJudge(reply), on_progress=no_progress

@@ -42,7 +42,7 @@ def test_the_first_wrong_answers_are_shown_and_all_are_counted() -> None:
     first, page = found.shown[0], page_of(about, "none")
     assert (first.label, first.asked) == ("recall[0]", "Which is number 0?")
     assert (first.answered, first.expected, first.judged) == ("a", "aspirin", None)
-    assert "tourney project metrics --samples" in page
+    assert "tourney project metrics --samples all" in page
     assert "Judge&#39;s reply" not in page
 
 

@@ -22,6 +22,9 @@ FATES: tuple[Fate, ...] = (*("a", "a", "a") * 3, "b", "b", "b")
 PAID = Bill(n_replies=4, tokens=Usage(n_input=100, n_output=20), usd=0.5)
 
 
+AT_HOME = "The judges run on the user's machine, which costs no dollars."
+
+
 def spent(bill: Bill, *, by_entrants: dict[str, Bill] | None = None) -> Spend:
     """Return the bills of a judge on a day, and those of entrants behind a server."""
     key = SpendKey(JudgeId("sonnet"), Dimension("utility"), date(2026, 4, 27))
@@ -64,7 +67,12 @@ def test_money_is_told_by_whom_and_for_what() -> None:
             "Entrants and judges run on the user's machine, which costs no dollars.",
         ),
         ("hf", "anthropic", "The entrants run on the user's machine, which costs no dollars."),
-        ("endpoint", "reference", "The judges run on the user's machine, which costs no dollars."),
+        (
+            "recorded",
+            "reference",
+            f"The answers were given in files. {AT_HOME}",
+        ),
+        ("endpoint", "reference", AT_HOME),
         ("endpoint", "anthropic", ""),
     ],
 )

@@ -16,7 +16,7 @@ from commands.runs.doctor import (
     require_servers,
 )
 from commands.settings.api_keys import ANTHROPIC_KEYS
-from commands.settings.inputs import read_bank
+from commands.settings.inputs import read_bank, shipped_data
 from commands.settings.servers import Reach, Server, servers_of
 from commands.settings.version import VERSION
 from commands.spending.price_table import price_table
@@ -240,9 +240,25 @@ def test_prices_that_may_have_changed_are_told(tmp_path: Path) -> None:
     fresh = found(path, today=DAY_OF_PRICES + timedelta(days=60))["prices"]
     stale = found(path, today=DAY_OF_PRICES + timedelta(days=61))["prices"]
 
-    assert fresh == Finding("prices", "good", f"shipped prices of {DAY_OF_PRICES}, 60 days old")
+    of, file = f"shipped prices of {DAY_OF_PRICES}", shipped_data() / "prices.toml"
+    assert fresh == Finding("prices", "good", f"{of}, 60 days old: {file}")
     assert stale.grade == "beware"
-    assert stale.says.startswith(f"shipped prices of {DAY_OF_PRICES}, 61 days old: compare")
+    assert stale.says == f"{of}, 61 days old: {file}; compare them with the provider's"
+
+
+def test_a_price_table_of_ones_own_is_named_before_the_shipped_one(tmp_path: Path) -> None:
+    """Its rows go before the shipped ones, and nothing else shows how old they are."""
+    factors = "batch_factor = 0.5\ncache_write_5m_factor = 1.25\ncache_write_1h_factor = 2.0\n"
+    own = tmp_path / "mine.toml"
+    own.write_text(f"date = 2026-01-01\n{factors}models = []\n", encoding="utf-8")
+    config = tmp_path / "tournament.toml"
+    config.write_text(f'{MINIMAL}\n[judge]\nprices = "mine.toml"\n', encoding="utf-8")
+
+    every = findings(config, tmp_path / "t.db", FIXED, today=DAY_OF_PRICES, reach=lambda _: None)
+    first, second = [each for each in every if each.what == "prices"]
+
+    assert (first.grade, second.grade) == ("beware", "good")
+    assert first.says.startswith(f"mine.toml of 2026-01-01, 279 days old: {own}; compare")
 
 
 def unreachable(server: Server) -> str | None:

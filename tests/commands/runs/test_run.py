@@ -22,7 +22,6 @@ from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, Ra
 from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
 from projections.tournament.bank import recorded_pilot
-from projections.tournament.remaining import AskingRules
 from tests.support.builders.commands import (
     JUDGE,
     P1,
@@ -154,7 +153,7 @@ def judged_recorder(recorder: Recorder) -> Recorder:
 
 def judge(recorder: Recorder, prompt_id: PromptId) -> None:
     """Judge one prompt."""
-    task = JudgeTask(JUDGE, [prompt_id], AskingRules(retries=1))
+    task = JudgeTask(JUDGE, [prompt_id], retries=1)
     judge_open(recorder, task, lambda *_: preferring_tuned(), on_progress=no_progress)
 
 
@@ -403,6 +402,23 @@ def test_nothing_is_generated_for_a_judge_that_cannot_be_asked(
 
     assert reached == ["[judge]"]
     assert "ResponseGenerated" not in types_of(ledger)
+
+
+def test_a_judge_is_looked_for_though_all_responses_are_there(
+    recorder: Recorder, tmp_path: Path
+) -> None:
+    """As where a file has the answers: a misspelt model is told before it is asked."""
+    run(recorder, tmp_path)
+    reached: list[str] = []
+
+    def fail(server: Server) -> str | None:
+        reached.append(server.asked)
+        raise ProviderError("not there")
+
+    with pytest.raises(ProviderError, match="not there"):
+        run(recorder, tmp_path, chosen=settings(judge=AT_A_SERVER), reach=fail)
+
+    assert reached == ["[judge]"]
 
 
 def test_only_servers_that_will_be_asked_are_looked_for(recorder: Recorder, tmp_path: Path) -> None:

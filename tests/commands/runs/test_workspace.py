@@ -53,11 +53,14 @@ def test_settings_and_inputs_are_read_and_no_ledger_is_made(config: Path) -> Non
     assert not found.ledger.exists()
 
 
-def test_options_replace_the_ledger_and_the_provider(config: Path) -> None:
+def test_an_option_replaces_the_ledger_and_a_variable_the_provider(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of the judge nothing else is changed."""
     before = open_workspace(config, None, VERSIONS).settings.judge
+    monkeypatch.setenv("TOURNEY_JUDGE_PROVIDER", "anthropic")
 
-    found = open_workspace(config, Path("other.db"), VERSIONS, provider="anthropic")
+    found = open_workspace(config, Path("other.db"), VERSIONS)
 
     assert found.ledger == Path("other.db")
     assert found.settings.judge == before.model_copy(update={"provider": "anthropic"})

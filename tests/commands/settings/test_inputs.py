@@ -460,8 +460,7 @@ def test_the_four_entrants_of_the_seven_billions_are_ready_to_be_run() -> None:
 
 def said(section: EntrantSection) -> dict[str, object]:
     """Return what tells one Hydra from another, once the defaults of all are seen to hold."""
-    fields = section.model_dump(include={"heads", "heads_depth", "beta"})
-    assert fields == {"heads": 9, "heads_depth": 3, "beta": 1.0}
+    assert section.model_dump(include={"beta"}) == {"beta": 1.0}
     return section.model_dump(include={"rob_checkpoint", "bypass_jury", "temperature"})
 
 

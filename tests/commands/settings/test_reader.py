@@ -26,8 +26,8 @@ def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> No
     assert settings.tournament.ledger == Path("tournament.db")
     assert settings.prompts == PromptsSection(bank="bank.jsonl")
     assert settings.pilot == PilotSection(size=50, seed=20260427, strata=None)
-    assert (judge.provider, judge.retries, judge.tie_band) == ("reference", 1, 1.0)
-    assert (judge.cache, judge.skip_identical, judge.concurrency) == ("5m", True, 8)
+    assert (judge.provider, judge.retries) == ("reference", 1)
+    assert (judge.cache, judge.concurrency) == ("5m", 8)
     assert (judge.max_usd, judge.prices, judge.base_url) == (None, None, None)
     assert settings.elo.parameters == EloParameters(k_sweep=(1, 4, 8, 16, 32), bootstraps=400)
     assert settings.bradley_terry.parameters == BradleyTerryParameters()
@@ -84,7 +84,7 @@ def test_sections_that_share_keys_share_no_values(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, text)
 
     jury = [(each.id, each.model, each.effort) for each in settings.jury]
-    assert jury == [("one", "org/judge", "max"), ("two", "org/judge", "low")]
+    assert jury == [("one", "org/judge", "max"), ("two", "org/judge", None)]
     assert settings.bradley_terry.parameters == BradleyTerryParameters(
         ties="davidson", anchor=EntrantId("base"), anchor_rating=1200.0
     )
@@ -194,7 +194,7 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
         ("[elo]\nbootstraps = 39  #!", "'elo.bootstraps' is 39: a 95 % interval needs at least 4"),
         ("[bradley_terry]\nprior_sd = 1e-300  #!", "'bradley_terry.prior_sd' is 1e-300: must"),
         ("[bradley_terry]\nanchor_rating = 1e308  #!", "'bradley_terry.anchor_rating' is 1e+308:"),
-        ("[bradley_terry]\nlevel = 0.9999999999999999  #!", "'bradley_terry.level' is 0.99999"),
+        ("[bradley_terry]\nlevel = 0.9  #!", "'bradley_terry.level' was withdrawn; leave it out: "),
         (
             '[bradley_terry]\nanchor = "nobody"  #!',
             "'bradley_terry.anchor' is 'nobody': not an entrant; known: base, tuned",
@@ -204,6 +204,18 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
             "'bradley_terry.interval' was withdrawn; leave it out: intervals are cluster-robust",
         ),
         ("[judge]\ngreedy = false  #!", "'judge.greedy' was withdrawn; leave it out: a server"),
+        (
+            "[judge]\nprovider = 'anthropic'\neffort = 'hgh'  #!",
+            "'judge.effort' is 'hgh': Anthropic knows none, low, medium, high, xhigh, max",
+        ),
+        ("[judge]\nreasoning_effort = 'low'  #!", "'judge.reasoning_effort' was withdrawn; call"),
+        ("[judge]\ntie_band = 2.0  #!", "'judge.tie_band' was withdrawn; leave it out: responses"),
+        ("[judge]\nskip_identical = false  #!", "'judge.skip_identical' was withdrawn; leave it"),
+        ("[judge]\nrevision = 'v1'  #!", "'judge.revision' was withdrawn; write it behind the"),
+        (
+            "[[entrants]]\nid = 'c'\nweights = 'o/n'\nrevision = 'v1'  #!",
+            "[[entrants]] 'c': 'revision' was withdrawn; write it behind the name, as weights = ",
+        ),
         ("[judge]\npoll_s = 1  #!", "'judge.poll_s' was withdrawn; leave it out: batches are"),
         (
             "[[evaluations]]\nid = 'x'\nuses = 'x'\nchunk_size = 7  #!",
@@ -229,6 +241,10 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
         ("[judge]\nprovider = 'openai'  #!", "'judge.provider' is 'openai': must be 'reference"),
         ("[judge]\ncache = '2h'  #!", "'judge.cache' is '2h': must be '5m', '1h' or 'off'"),
         ("[judge]\nextra_body = { n = 4 }  #!", "'judge.extra_body' is {'n': 4}: tourney sets n"),
+        (
+            "[judge]\nextra_body = { reasoning_effort = 'low' }  #!",
+            "'judge.extra_body' is {'reasoning_effort': 'low'}: set effort instead",
+        ),
         ("[judge]\nid = 'x'  #!", "'judge.id' is for [[jury]]: [judge] has the name of its model"),
         ("[judge]\nshare = 0.3  #!", "'judge.share' is for [[jury]]: [judge] is asked on all pr"),
         ("[[jury]]  #!\nid = 'x'", "[[jury]] 'x': 'model' is missing"),
@@ -288,6 +304,10 @@ def test_each_kind_of_fault_is_told_with_its_line(tmp_path: Path, added: str, fa
         (MINIMAL[ENTRANTS:], "tournament.toml:1: 'tournament' is missing"),
         (MINIMAL[:RUBRICS], "tournament.toml:1: 'rubrics' is missing"),
         (MINIMAL[:ENTRANTS] + MINIMAL[RUBRICS:], "tournament.toml:1: 'entrants' is missing"),
+        (
+            MINIMAL.replace('"main"\n', '"main"\ndescription = ""\n'),
+            "tournament.toml:3: 'tournament.description' was withdrawn; write it as a comment",
+        ),
         (MINIMAL.replace('"main"', '"a b"'), "tournament.toml:2: 'tournament.id' is 'a b'"),
     ],
 )
@@ -350,7 +370,7 @@ def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path) -> None:
         (tmp_path / "none.toml", "there is no such file; name one with --config"),
         (tmp_path, "cannot be read: "),
         (latin, r"latin\.toml: cannot be read: "),
-        (broken, r"broken\.toml: not TOML: .*line 2"),
+        (broken, r"broken\.toml:2: not TOML: .*column"),
     ):
         with pytest.raises(ConfigurationError, match=why):
             read_settings(path, {})

@@ -60,8 +60,6 @@ def test_entrants_have_their_documented_defaults(tmp_path: Path) -> None:
         loader="hydra",
         weights=Path("weights"),
         security=Path("hydra/security"),
-        heads=9,
-        heads_depth=3,
         robustness=None,
         rob_checkpoint=None,
         uncertainty=None,
@@ -93,8 +91,6 @@ def test_a_hydra_takes_all_that_it_is_asked(tmp_path: Path) -> None:
         "bypass_jury": ("true", True),
         "temperature": ("0.98", 0.98),
         "beta": ("0.5", 0.5),
-        "heads": ("3", 3),
-        "heads_depth": ("2", 2),
         "max_new_tokens": ("40", 40),
     }
     added = "".join(f"{key} = {text}\n" for key, (text, _) in keys.items())
@@ -146,7 +142,14 @@ EVALUATION = "[[evaluations]]\nid = 'x'\nuses = 'x'\n"
         (f"{HYDRA}bata = 3  #!", "'poe': unknown key 'bata'; did you mean 'beta'?"),
         (f"{HYDRA}adapters = ['x']  #!", "'poe': unknown key 'adapters'; it is for loader 'hf', a"),
         (f"{HYDRA}beta = 0  #!", "'poe': 'beta' is 0: must be above 0"),
-        (f"{HYDRA}heads = 1  #!", "'poe': 'heads' is 1: must be 2 or more"),
+        (
+            f"{HYDRA}heads = 9  #!",
+            "'poe': 'heads' was withdrawn; leave it out: there is a head for",
+        ),
+        (
+            f"{HYDRA}heads_depth = 2  #!",
+            "'poe': 'heads_depth' was withdrawn; leave it out: the sha",
+        ),
         (f"{HYDRA}beta = inf  #!", "'poe': 'beta' is inf: must be a finite number"),
         (f"{HYDRA}rob_checkpoint = 50  #!", "'poe': 'rob_checkpoint' is 50: the folder of robustn"),
         (
@@ -232,12 +235,12 @@ def test_a_fault_of_a_table_is_told_with_its_line(tmp_path: Path, added: str, fa
 
 def test_faults_of_several_entrants_are_told_at_once(tmp_path: Path) -> None:
     """Of whatever loader, and of each all of its own."""
-    text = f"{MINIMAL}{HYDRA}heads = 1\nbeta = 0\n[[entrants]]\nid = 'x'\nwieghts = 'x'\n"
+    text = f"{MINIMAL}{HYDRA}rob_checkpoint = 50\nbeta = 0\n[[entrants]]\nid = 'x'\nwieghts = 'x'\n"
 
     found = faults_in(tmp_path, text)
 
     assert [fault.split("'")[1:4:2] for fault in found] == [
-        ["poe", "heads"],
+        ["poe", "rob_checkpoint"],
         ["poe", "beta"],
         ["x", "weights"],
         ["x", "wieghts"],

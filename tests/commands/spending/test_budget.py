@@ -17,7 +17,6 @@ from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament.remaining import AskingRules
 from projections.tournament.spend import Spend, spend_of
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import USED, ended, planned_batch, sent
@@ -63,7 +62,7 @@ def test_what_is_affordable_never_exceeds_the_cap(cap: float, usd: float, spent:
 
 
 EIGHT_PROMPTS = [prompt(f"p{n}") for n in range(8)]  # 16 queries
-TASK = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries=0))
+TASK = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], retries=0)
 PRICED = replace(TASK, pricing=FlatRate(1.0))
 CUT = "the connection was cut"
 BUSY = "overloaded_error"
@@ -84,7 +83,7 @@ def ask(
 ) -> ScriptedJudge:
     """Ask about everything, a dollar each, until that is done or fails."""
     port = ScriptedJudge(say)
-    task = replace(PRICED, rules=AskingRules(retries), max_usd=max_usd)
+    task = replace(PRICED, retries=retries, max_usd=max_usd)
     with pytest.raises((BudgetReached, ProviderError)):
         judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     return port
@@ -126,7 +125,7 @@ def test_what_may_have_been_billed_is_not_sent_again_by_the_same_command(
     """Nobody pays twice without being told; another command may."""
     said = iter([True] * 3)
     port = ScriptedJudge(lambda query: cut(query) if next(said, False) else reply(query.query_key))
-    task = replace(TASK, rules=AskingRules(retries=5))
+    task = replace(TASK, retries=5)
 
     first = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     n_asked = len(port.asked)

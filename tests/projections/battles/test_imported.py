@@ -91,7 +91,7 @@ def test_judges_preferences_can_be_read_more_steeply() -> None:
         sources=CodedColumn.of(["llm-judge"] * 5 + ["human"]),
     )
 
-    read = battles_of_set([said]).at_temperature(0.5, made_at=0.3).pref
+    read = battles_of_set([said]).at_temperature(0.5).pref
 
     expected = [1 / (1 + exp(3)), 1 / (1 + exp(-3)), 0.5, 1.0, np.nan, 0.2]
     assert read.tolist() == pytest.approx(expected, abs=1e-12, nan_ok=True)

@@ -116,7 +116,7 @@ def test_preferences_of_judges_are_marks_again() -> None:
         ]
     )
 
-    found = scored_preferences(table, made_at=0.3)
+    found = scored_preferences(table)
 
     assert found.margin.tolist() == pytest.approx([4.0, 0.0], abs=1e-12)
     assert found.battles.score.tolist() == [1.0, 0.5]

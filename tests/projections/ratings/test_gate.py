@@ -17,7 +17,7 @@ from ledger.identity import PromptId
 from projections.battles.columns import CODES, Battles, without_slot_effect
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.rate import rate_points
-from projections.ratings.gate import GateLook, GatePolicy, GateQuestion, gate_looks, look_in_turn
+from projections.ratings.gate import MARGIN, GateLook, GateQuestion, gate_looks, look_in_turn
 from projections.results.ratings import GateRow
 from projections.tournament.designs import planned_pairs
 from tests.support.builders.battles import draw_tournaments
@@ -29,19 +29,17 @@ _PILOT = 100  # prompts
 _OWN, _PAIR, _SLOT, _TIE = 0.75, 0.5, 0.3, 0.35  # logits: of an answer, a pair, a slot, ties
 
 
-def looked_at(
-    battles: Battles, *, margin: float = 30.0, policy: GatePolicy = "not-worse"
-) -> GateLook:
+def looked_at(battles: Battles, *, margin: float = MARGIN) -> GateLook:
     """Judge the second entrant beside the first, prompt by prompt in order of number."""
     order = [[PromptId(f"p{n}")] for n in range(int(battles.cluster.max(initial=-1)) + 1)]
     named = replace(battles, prompts=tuple(names[0] for names in order))
-    question = GateQuestion(battles.entrants[1], battles.entrants[0], margin, policy)
+    question = GateQuestion(battles.entrants[1], battles.entrants[0], margin)
     return look_in_turn("d", named, order, question)
 
 
-def judged(battles: Battles, *, margin: float = 30.0, policy: GatePolicy = "not-worse") -> GateRow:
+def judged(battles: Battles, *, margin: float = MARGIN) -> GateRow:
     """Return what the looks find."""
-    return looked_at(battles, margin=margin, policy=policy).row
+    return looked_at(battles, margin=margin).row
 
 
 def drawn(lead: float, *, n_prompts: int, n: int = 1) -> Iterator[Battles]:
@@ -51,25 +49,26 @@ def drawn(lead: float, *, n_prompts: int, n: int = 1) -> Iterator[Battles]:
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
-    ("lead", "n_prompts", "policy", "verdict"),
+    ("lead", "n_prompts", "margin", "verdict"),
     [
-        (0.0, 1_500, "not-worse", "not worse"),
-        (1.0, 300, "better", "better"),
-        (0.0, 100, "better", "not enough"),
-        (-1.0, 300, "not-worse", "worse"),
-        (0.0, 20, "not-worse", "not enough"),
+        (0.0, 1_500, MARGIN, "not worse"),
+        (1.0, 300, 0.0, "better"),
+        (0.0, 100, 0.0, "not enough"),
+        (-1.0, 300, MARGIN, "worse"),
+        (-1.0, 300, 0.0, "worse"),
+        (0.0, 20, MARGIN, "not enough"),
     ],
 )
 def test_each_verdict_is_given_where_it_is_true(
-    lead: float, n_prompts: int, policy: GatePolicy, verdict: str
+    lead: float, n_prompts: int, margin: float, verdict: str
 ) -> None:
-    """On many prompts equals pass; on few nobody can say."""
+    """On many prompts equals pass; on few nobody can say; without a margin they must be ahead."""
     (battles,) = drawn(lead, n_prompts=n_prompts)
 
-    row = judged(battles, policy=policy)
+    row = judged(battles, margin=margin)
 
     assert row.verdict == verdict
-    is_forecast = (verdict, policy) == ("not enough", "not-worse")  # no number shows equals better
+    is_forecast = (verdict, margin) == ("not enough", MARGIN)  # no number shows equals ahead
     assert (row.n_more_prompts is not None) == is_forecast
 
 
@@ -156,7 +155,7 @@ def of_scores(*scores: float) -> Battles:
 
 def test_who_lost_every_battle_is_worse_and_who_won_every_one_is_better() -> None:
     """Neither has a rating, and a gate that says "not enough" would let the worst pass."""
-    lost, won = judged(of_scores(*[1.0] * 20)), judged(of_scores(*[0.0] * 20), policy="better")
+    lost, won = judged(of_scores(*[1.0] * 20)), judged(of_scores(*[0.0] * 20), margin=0.0)
 
     assert (lost.verdict, lost.difference, lost.low, lost.n_prompts) == ("worse", None, None, 20)
     assert (won.verdict, won.difference, won.high, won.n_prompts) == ("better", None, None, 20)
@@ -194,7 +193,7 @@ def test_the_same_responses_are_not_worse_and_not_better() -> None:
     """No judge has to read them; they are known to be alike only when all are there."""
     same = replace(of_scores(*[0.5] * 30), status=np.full(30, CODES["identical"], dtype=np.uint8))
 
-    row, better = judged(same), judged(same, policy="better")
+    row, better = judged(same), judged(same, margin=0.0)
 
     assert (row.verdict, row.n_more_prompts) == ("not worse", None)
     assert row.why == "the two gave the same response to every prompt"
@@ -303,7 +302,7 @@ def _verdicts(rng: np.random.Generator, ahead: Floats) -> Floats:
     return np.where(drawn < win, 1.0, np.where(drawn < 1 - loss, 0.5, 0.0))
 
 
-def _shares(lead: float, *, n: int, margin: float = 30.0) -> dict[str, float]:
+def _shares(lead: float, *, n: int, margin: float = MARGIN) -> dict[str, float]:
     rows = [judged(each, margin=margin) for each in both_orders(lead, n_prompts=500, n=n)]
     return {verdict: sum(row.verdict == verdict for row in rows) / n for verdict in _VERDICTS}
 

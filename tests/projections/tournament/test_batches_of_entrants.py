@@ -5,7 +5,6 @@ from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest
 from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import (
-    AskingRules,
     awaited_queries,
     is_missing,
     missing_responses,
@@ -53,7 +52,7 @@ def test_what_will_be_judged_is_forecast_with_the_responses_in_a_batch() -> None
     """Who consents to all must see all: pairs of two prompts, in both orders."""
     before, after = known(*OPENED), known(*IN_FLIGHT)
 
-    forecasts = [awaited_queries(each, BANK, judge(), AskingRules(0)) for each in (before, after)]
+    forecasts = [awaited_queries(each, BANK, judge(), retries=0) for each in (before, after)]
 
     assert [len(each) for each in forecasts] == [4, 4]
 

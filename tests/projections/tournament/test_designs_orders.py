@@ -15,7 +15,7 @@ from ledger.identity import PromptId, digest_of
 from projections.tournament.compared import kind_of
 from projections.tournament.designs import BOTH, drawn_orders, not_planned, without_design
 from projections.tournament.matches import queries_to
-from projections.tournament.remaining import ANY_QUESTION, open_queries
+from projections.tournament.remaining import ENDLESS_RETRIES, open_queries
 from projections.tournament.settlement import account_of
 from projections.verdicts.queries import PairQuery
 from tests.support.builders.events import entrant, known, opened, prompt
@@ -149,7 +149,7 @@ def slot_a(_: PairQuery) -> Verdict:
 def open_under(events: Sequence[Event], judging: str) -> set[str]:
     """Return the queries that a design still owes."""
     state = known(*with_judging(events, judging))
-    queries = open_queries(state, everything(state), state.panel[0], ANY_QUESTION)
+    queries = open_queries(state, everything(state), state.panel[0], ENDLESS_RETRIES)
     return {each.asked.query_key for each in queries}
 
 

@@ -16,7 +16,7 @@ from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import match_of, planned_response, response_status
 from projections.tournament.remaining import (
-    ANY_QUESTION,
+    ENDLESS_RETRIES,
     awaited_queries,
     missing_responses,
     responses_to_come,
@@ -148,7 +148,7 @@ def test_what_is_to_come_counts_the_whole_conversation_each_time() -> None:
     assert len(sizes) == 3
     assert sizes[1] - sizes[0] > entrant("base").max_new_tokens
     assert sizes[2] - sizes[1] == pytest.approx(sizes[1] - sizes[0], abs=30)
-    assert len(awaited_queries(state, everything(state), judge(), ANY_QUESTION)) == 2
+    assert len(awaited_queries(state, everything(state), judge(), ENDLESS_RETRIES)) == 2
 
 
 @pytest.mark.no_cover

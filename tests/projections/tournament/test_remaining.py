@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from ledger.events.judging import (
     FailureReason,
     JudgeQueryReopened,
-    PairReconciled,
     repeat_key,
 )
 from ledger.events.registration import Entrant
@@ -21,7 +20,6 @@ from projections.tournament.estimate import BYTES_PER_TOKEN
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import Match, planned_responses
 from projections.tournament.remaining import (
-    AskingRules,
     OpenQuery,
     ResponseCount,
     awaited_queries,
@@ -84,7 +82,7 @@ from tests.support.strategies.tournaments import tournament_histories
 def waiting(tournament: Tournament) -> tuple[Match, ...]:
     """Return what can be reconciled on the whole bank."""
     prompts, judge = everything(tournament), tournament.panel[0]
-    return unreconciled(tournament, prompts, judge, skip_identical=False)
+    return unreconciled(tournament, prompts, judge)
 
 
 def test_what_is_there_or_known_to_fail_is_not_owed() -> None:
@@ -170,26 +168,17 @@ PLAN = planned_batch(FORWARD)
 TWINS = opened(entrants=[entrant("base"), entrant("tuned"), entrant("poe")])
 TEXTS = {("base", "p1"): "Yes.", ("tuned", "p1"): "Yes.", ("poe", "p1"): "No."}
 SAME = (*TWINS, *responses(known(*TWINS), TEXTS))
-SKIPPING = AskingRules(retries=0, skip_identical=True)
-ASKING = AskingRules(retries=0, skip_identical=False)
 
 
-def asked(tournament: Tournament, rules: AskingRules = ASKING) -> list[Digest]:
+def asked(tournament: Tournament, retries: int = 0) -> list[Digest]:
     """Return the keys of what is asked now."""
-    found = open_queries(tournament, everything(tournament), tournament.panel[0], rules)
+    found = open_queries(tournament, everything(tournament), tournament.panel[0], retries)
     return [each.asked.query_key for each in found]
 
 
 def forward_is_asked(retries: int, *events: Event) -> bool:
     """Say whether the forward question is open after events."""
-    return FORWARD in asked(known(*READY, *events), AskingRules(retries))
-
-
-def to_reconcile(tournament: Tournament, rules: AskingRules) -> tuple[Match, ...]:
-    """Return what can be decided now."""
-    skips = rules.skip_identical
-    prompts, judge = everything(tournament), tournament.panel[0]
-    return unreconciled(tournament, prompts, judge, skip_identical=skips)
+    return FORWARD in asked(known(*READY, *events), retries=retries)
 
 
 TWICE: list[tuple[FailureReason, ...]] = [("unreadable",) * 2, ("empty",) * 2]
@@ -221,10 +210,10 @@ def test_what_failed_is_asked_again_where_that_may_help(
 def test_a_query_in_hand_is_asked_again_only_while_it_is_open() -> None:
     """Another process may have asked it meanwhile, and failed or not."""
     before = known(*READY)
-    query = open_queries(before, everything(before), before.panel[0], ASKING)[0]
+    query = open_queries(before, everything(before), before.panel[0], 0)[0]
 
     failed, done = (
-        refreshed_query(known(*READY, event), query, AskingRules(retries=1))
+        refreshed_query(known(*READY, event), query, retries=1)
         for event in (failure(MATCH.forward, attempt=1), verdict(FORWARD))
     )
 
@@ -266,39 +255,19 @@ def test_what_a_batch_did_not_answer_is_asked_again() -> None:
     assert asked(refused) == asked(ended_in_vain) == [FORWARD, SWAPPED]
 
 
-def test_a_tie_that_was_made_unasked_is_not_asked_about_later() -> None:
-    """With `skip_identical` switched off the outcome stays: a verdict would change nothing."""
-    twins = matches_of(known(*SAME))[0]
-    tie = PairReconciled(
-        outcome="tie",
-        basis="identical",
-        **twins.key(known(*SAME).panel[0].judge_id)._asdict(),
-    )
-
-    assert asked(known(*SAME, tie), ASKING) == asked(known(*SAME), SKIPPING)
-
-
-def test_identical_responses_can_be_reconciled_at_once() -> None:
-    """Nothing is awaited for them, unless the rules want the judge's word."""
+def test_identical_responses_tie_unasked() -> None:
+    """Nothing is awaited for them; an earlier version may have asked, and has the judge's word."""
     tournament = known(*SAME)
     twins = matches_of(tournament)[0]
+    asked_before = known(*SAME, verdict(twins.forward.query_key, "TIE"))
 
-    assert to_reconcile(tournament, SKIPPING) == (twins,)
-    assert to_reconcile(tournament, ASKING) == ()
-
-
-def test_identical_responses_with_a_verdict_are_reconciled_by_it() -> None:
-    """Whoever asked has the judge's word, whatever the rules say now."""
-    twins = matches_of(known(*SAME))[0]
-    tournament = known(*SAME, verdict(twins.forward.query_key, "TIE"))
-
-    assert to_reconcile(tournament, ASKING) == to_reconcile(tournament, SKIPPING) == (twins,)
+    assert twins.forward.query_key not in asked(tournament)
+    assert waiting(tournament) == waiting(asked_before) == (twins,)
 
 
 def still_open(tournament: Tournament, retries: int = 0) -> tuple[OpenQuery, ...]:
     """Return the open queries on the whole bank."""
-    rules = AskingRules(retries)
-    return open_queries(tournament, everything(tournament), tournament.panel[0], rules)
+    return open_queries(tournament, everything(tournament), tournament.panel[0], retries)
 
 
 def all_judged(*, roster: list[Entrant]) -> tuple[Event, ...]:
@@ -313,14 +282,14 @@ def test_queries_of_awaited_responses_are_told_at_their_longest() -> None:
     state = known(*answered(cup())[:-1])
     (absent,) = missing_responses(state, everything(state))
 
-    awaited = awaited_queries(state, everything(state), judge(), ASKING)
+    awaited = awaited_queries(state, everything(state), judge(), 0)
 
     assert len(awaited) == 4
     assert {absent.entrant.entrant_id in each.match.pairing.entrants for each in awaited} == {True}
     n_bytes = round(absent.entrant.max_new_tokens * BYTES_PER_TOKEN)
     assert min(len(each.asked.user) for each in awaited) > n_bytes
     whole = known(*answered(cup()))
-    assert awaited_queries(whole, everything(whole), judge(), ASKING) == ()
+    assert awaited_queries(whole, everything(whole), judge(), 0) == ()
 
 
 def test_queries_of_awaited_responses_are_told_at_their_shortest() -> None:
@@ -328,7 +297,7 @@ def test_queries_of_awaited_responses_are_told_at_their_shortest() -> None:
     state = known(*answered(cup())[:-1])
 
     short, long = (
-        awaited_queries(state, everything(state), judge(), ASKING, longest=longest)
+        awaited_queries(state, everything(state), judge(), 0, longest=longest)
         for longest in (False, True)
     )
 
@@ -368,7 +337,7 @@ def test_renaming_an_entrant_opens_no_query() -> None:
 
 
 def test_entrants_with_the_same_settings_share_their_responses() -> None:
-    """A control entrant under two names is generated once, and compared once with each other."""
+    """A control entrant under two names is generated once, and compared once with the other."""
     twin = replace(entrant("twin"), weights_digest=entrant("base").weights_digest)
     opening = opened(entrants=[entrant("base"), twin, entrant("tuned")])
     base, _, tuned = responses(known(*opening))
@@ -377,7 +346,7 @@ def test_entrants_with_the_same_settings_share_their_responses() -> None:
 
     assert missing_responses(tournament, everything(tournament)) == ()
     assert len(questions_of(tournament)) == 6
-    assert len(still_open(tournament)) == 3  # one for the twins, both orders of the rest
+    assert len(still_open(tournament)) == 2  # the twins tie; both orders of the rest
 
 
 @given(events=tournament_histories())
@@ -406,14 +375,14 @@ def test_an_answer_is_open_until_it_has_a_score() -> None:
     put = put_answer(query.query_key, planned, 0)
     failure = failure_of(query.query_key)
 
-    before = open_scores(known(put, failure), [question, twin], AskingRules(retries=1))
-    after = open_scores(known(put, score(query.query_key)), [question], AskingRules(retries=1))
+    before = open_scores(known(put, failure), [question, twin], retries=1)
+    after = open_scores(known(put, score(query.query_key)), [question], retries=1)
 
     assert [(each.question, each.n_failed) for each in before] == [(question, 1)]
     assert before[0].subject == "recall"
-    (pair, *_) = open_queries(known(*READY), [PromptId("p1")], judge(), ASKING)
+    (pair, *_) = open_queries(known(*READY), [PromptId("p1")], judge(), 0)
     assert pair.subject == "factuality"
-    assert refreshed_query(known(put), before[0], ASKING) == before[0]._replace(n_failed=0)
+    assert refreshed_query(known(put), before[0], 0) == before[0]._replace(n_failed=0)
     assert after == ()
 
 
@@ -453,8 +422,8 @@ def test_a_sample_of_repeats_stays_as_further_queries_get_verdicts() -> None:
 
     assert drawn != sample
     assert {each.key for each in found[:6]} == sample
-    assert open_repeats(after, found[:6], AskingRules(0)) == ()
-    assert len(open_repeats(after, found[:8], AskingRules(0))) == 2
+    assert open_repeats(after, found[:6], retries=0) == ()
+    assert len(open_repeats(after, found[:8], retries=0)) == 2
 
 
 def test_a_repeat_is_open_until_it_has_a_verdict_of_its_own() -> None:
@@ -462,17 +431,17 @@ def test_a_repeat_is_open_until_it_has_a_verdict_of_its_own() -> None:
     events = history(cup(1), "a", "b", "pending")
     tournament = known(*events)
     repeats = [*repeats_of(tournament, everything(tournament), judge())]
-    first, *_ = open_ones = open_repeats(tournament, repeats, AskingRules(0))
+    first, *_ = open_ones = open_repeats(tournament, repeats, retries=0)
     after = known(*events, verdict(repeats[0].key, "TIE"))
 
     assert len(open_ones) == 4
     assert first.repeats in tournament.verdicts
     assert first.asked.user == first.match.query(first.asked.order).user
     assert repeats[0].key not in {
-        each.asked.query_key for each in open_repeats(after, repeats, AskingRules(0))
+        each.asked.query_key for each in open_repeats(after, repeats, retries=0)
     }
-    assert refreshed_query(after, first, AskingRules(0)) is None
+    assert refreshed_query(after, first, retries=0) is None
     assert [each.status for each in settled(after)] == [each.status for each in settled(tournament)]
     assert len([*repeats_of(after, everything(after), judge())]) == 4
-    (open_now, *_) = open_queries(tournament, everything(tournament), judge(), AskingRules(0))
+    (open_now, *_) = open_queries(tournament, everything(tournament), judge(), retries=0)
     assert open_now.repeats is None

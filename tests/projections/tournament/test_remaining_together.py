@@ -23,8 +23,7 @@ from projections.event_consistency import ConsistencyCheck
 from projections.tournament.estimate import asked_queries, token_model
 from projections.tournament.matches import keys_of
 from projections.tournament.remaining import (
-    ANY_QUESTION,
-    AskingRules,
+    ENDLESS_RETRIES,
     OpenQuery,
     WhichPairs,
     one_request,
@@ -46,7 +45,7 @@ FACTS = rubric("facts", needs_gold=True)
 STYLE = rubric("style", needs_gold=False)
 BOTH = replace(judge(), parameters=(TOGETHER,))
 APART = judge()
-RULES = AskingRules(retries=1)
+RULES = 1
 USED = Usage(n_input=101, n_output=20)
 P1, P2 = prompt("p1"), prompt("p2", gold=None)
 
@@ -333,7 +332,7 @@ def test_a_changed_rubric_asks_all_dimensions_again() -> None:
     assert changed.n_queries == 2
     corrected = world(prompts=(prompt("p1", gold="ibuprofen"), P2), number=2)[:-n_said]
     state = known(*before, *corrected)
-    queries = open_queries(state, everything(state), BOTH, ANY_QUESTION)
+    queries = open_queries(state, everything(state), BOTH, ENDLESS_RETRIES)
     assert edited_answers(state, queries, BOTH) == {"p1": 2}
 
 

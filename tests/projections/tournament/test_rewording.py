@@ -5,7 +5,7 @@ import pytest
 from ledger.events.registration import Instructions, Prompt, Rubric
 from ledger.events.registry import Event
 from projections.tournament.remaining import (
-    ANY_QUESTION,
+    ENDLESS_RETRIES,
     missing_responses,
     open_queries,
     open_repeats,
@@ -55,7 +55,7 @@ def asked_again(*events: Event, by: str = "reference") -> tuple[Rewording, ...]:
     """Return what changed since the open queries were asked."""
     state = known(*events)
     asked = judge(by, model=f"{by}'s") if by != "reference" else state.panel[0]
-    queries = open_queries(state, everything(state), asked, ANY_QUESTION)
+    queries = open_queries(state, everything(state), asked, ENDLESS_RETRIES)
     return rewordings(state, queries, asked)
 
 
@@ -118,7 +118,7 @@ def test_new_settings_of_a_judge_ask_everything_again() -> None:
     longer = judge("ann", parameters=(("max_tokens", 200), ("protocol", "line")))
     asked = judged(*answered(opened(prompts=[prompt()], rubrics=[FACTS], judges=[before])))
     state = known(*asked, *opened(prompts=[prompt()], rubrics=[FACTS], judges=[longer], opening=2))
-    queries = open_queries(state, everything(state), longer, ANY_QUESTION)
+    queries = open_queries(state, everything(state), longer, ENDLESS_RETRIES)
 
     (found,) = rewordings(state, queries, longer)
 
@@ -155,7 +155,7 @@ def edited(*events: Event) -> tuple[tuple[str, ...], dict[str, int]]:
     """Return the prompts with another text, and the queries by prompt with another gold answer."""
     state = known(*events)
     prompts = everything(state)
-    queries = open_queries(state, prompts, state.panel[0], ANY_QUESTION)
+    queries = open_queries(state, prompts, state.panel[0], ENDLESS_RETRIES)
     texts = edited_texts(state, missing_responses(state, prompts))
     counts = edited_answers(state, queries, state.panel[0])
     return texts, {str(name): n for name, n in counts.items()}
@@ -206,7 +206,7 @@ def test_a_repeat_is_asked_as_its_query_was() -> None:
     repeats = [*repeats_of(state, everything(state), state.panel[0])]
 
     assert repeats
-    assert rewordings(state, open_repeats(state, repeats, ANY_QUESTION), state.panel[0]) == ()
+    assert rewordings(state, open_repeats(state, repeats, ENDLESS_RETRIES), state.panel[0]) == ()
 
 
 def test_a_tournament_that_was_never_opened_asks_nothing() -> None:

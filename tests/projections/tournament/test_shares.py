@@ -14,7 +14,7 @@ from ledger.identity import Dimension, PromptId, digest_of
 from projections.reliability.agreement import agreement
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import queries_to
-from projections.tournament.remaining import ANY_QUESTION, open_queries
+from projections.tournament.remaining import ENDLESS_RETRIES, open_queries
 from projections.tournament.settlement import accounts_of, settle
 from projections.tournament.shares import (
     asked_prompts,
@@ -105,7 +105,7 @@ def test_what_is_outside_the_share_is_not_planned() -> None:
     assert 0 < n < 20
     assert (accounts[CHEAP].planned, accounts[STRONG].planned) == (20, n)
     assert len([*queries_to(tournament, bank, STRONG)]) == 2 * n
-    assert len(open_queries(tournament, bank, STRONG, ANY_QUESTION)) == 2 * n
+    assert len(open_queries(tournament, bank, STRONG, ENDLESS_RETRIES)) == 2 * n
     assert {each.prompt_id for each in settle(tournament, bank, STRONG)} == drawn(tournament)
     assert outside_share(tournament, CHEAP) == ()
     [sentence] = outside_share(tournament, STRONG)

@@ -19,7 +19,7 @@ from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament.batches import Batch
-from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.remaining import open_queries
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.commands import JUDGE, P1, P2, PowerCut, prefer_tuned
 from tests.support.builders.events import NOON, STREAM, key, verdict
@@ -87,7 +87,7 @@ def ending(port: ScriptedBatchJudge, how: BatchOptions) -> BatchOptions:
 
 def open_now(recorder: Recorder) -> list[JudgeQuery]:
     """Return the questions that are open."""
-    queries = open_queries(recorder.state, [P1, P2], JUDGE, AskingRules(0))
+    queries = open_queries(recorder.state, [P1, P2], JUDGE, retries=0)
     return [query.asked for query in queries]
 
 
@@ -102,7 +102,7 @@ def judged(
 ) -> JudgingSummary:
     """Judge what is open on both prompts."""
     pricing = how.pricing_of(JUDGE)
-    task = JudgeTask(JUDGE, [P1, P2], AskingRules(retries), pricing, max_usd=max_usd, limit=limit)
+    task = JudgeTask(JUDGE, [P1, P2], retries, pricing, max_usd=max_usd, limit=limit)
     return batched(recorder, task, lambda _: port, how)
 
 
@@ -139,7 +139,7 @@ def batched(
 ) -> JudgingSummary:
     """Judge as a command does: receive what earlier ones sent, then what is open."""
     task = begun_again(recorder, task)
-    with attending_batches(recorder, task.rules, how.tell):
+    with attending_batches(recorder, how.tell):
         reception = receiver(recorder, port_of, how)
         reception.receive_earlier()
         return judge_in_batches(recorder, task, port_of, reception)

@@ -15,7 +15,6 @@ from commands.spending.price_table import PriceTable, price_table
 from ledger.errors import TourneyError
 from ledger.identity import EntrantId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
 from tests.providers.openai import MODEL
 from tests.support.builders.commands import open_tournament, record_answers
 from tests.support.builders.events import STREAM, entrant, judge, key, opened, prompt
@@ -48,7 +47,7 @@ def judge_at(
     prompts = [prompt(f"p{each}") for each in range(n_prompts)]
     recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
     wanted = [each.prompt_id for each in prompts]
-    task = JudgeTask(asked, wanted, AskingRules(0), FlatRate(1.0), max_usd=max_usd)
+    task = JudgeTask(asked, wanted, 0, FlatRate(1.0), max_usd=max_usd)
     port = EndpointJudge(asked, Endpoint(url, "judge", None, n_at_a_time=n_at_a_time))
     judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     return recorder

@@ -11,7 +11,6 @@ from commands.runs.run import PublishedRun, publish
 from ledger.events.registry import Event
 from ledger.identity import PromptId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.commands import (
     JUDGE,
@@ -53,7 +52,7 @@ def judged(
     limit: int | None = None,
 ) -> Recorder:
     """Judge what is open."""
-    task = JudgeTask(JUDGE, prompts, AskingRules(retries), limit=limit)
+    task = JudgeTask(JUDGE, prompts, retries=retries, limit=limit)
     judge_open(recorder, task, lambda *_: ScriptedJudge(reply), on_progress=no_progress)
     return recorder
 

@@ -24,7 +24,7 @@ from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, digest_of
 from projections.tournament.estimate import token_model
 from projections.tournament.matches import Match
-from projections.tournament.remaining import AskingRules, OpenQuery, open_queries
+from projections.tournament.remaining import OpenQuery, open_queries
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batches import DEAR
@@ -138,7 +138,7 @@ def world(by: JudgeSettings = OPUS_JUDGE, n_prompts: int = 3) -> tuple[Event, ..
 
 def owed(state: Tournament) -> tuple[OpenQuery, ...]:
     """Return what is open."""
-    return open_queries(state, everything(state), state.panel[0], AskingRules(retries=1))
+    return open_queries(state, everything(state), state.panel[0], retries=1)
 
 
 def cost_of(

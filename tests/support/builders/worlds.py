@@ -27,7 +27,7 @@ from ledger.events.responses import ResponseFailed, ResponseFailureReason, Respo
 from ledger.identity import Digest, PromptId
 from projections.artifacts.results import Results, results_of
 from projections.tournament.matches import Match, Pairing, PlannedResponse, match_of, pairings
-from projections.tournament.remaining import ANY_QUESTION, open_queries, unreconciled
+from projections.tournament.remaining import ENDLESS_RETRIES, open_queries, unreconciled
 from projections.tournament.settlement import Settlement, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import SCORE_PARSER, JudgeScores, parse_score_verdict
@@ -90,12 +90,12 @@ def judged(
     prompts = everything(state)
     told: list[Event] = []
     for juror in state.panel:
-        queries = open_queries(state, prompts, juror, ANY_QUESTION)
+        queries = open_queries(state, prompts, juror, ENDLESS_RETRIES)
         said = {each.asked.query_key: verdict_on(each.asked) for each in queries}
         told += [verdict(key, given, by=juror.judge_id) for key, given in said.items()]
     after = known(*events, *told)
     for juror in state.panel:
-        open_pairs = unreconciled(after, prompts, juror, skip_identical=True)
+        open_pairs = unreconciled(after, prompts, juror)
         for match in open_pairs:
             on_record = match.key(juror.judge_id)._asdict()
             outcome: Outcome = "tie"

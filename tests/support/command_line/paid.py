@@ -159,9 +159,11 @@ def environment(url: str, **more: str) -> dict[str, str]:
     return {**outside, "ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": url, **more}
 
 
-def command(folder: Path, *words: str, url: str, death: Death | None = None) -> Running:
+def command(
+    folder: Path, *words: str, url: str, death: Death | None = None, **more: str
+) -> Running:
     """Begin a command in a folder, to be killed where its death says so; do not wait for it."""
-    return begin(folder, words, environment(url), death=death)
+    return begin(folder, words, environment(url, **more), death=death)
 
 
 def tourney(folder: Path, *words: str, url: str, **more: str) -> Ended:

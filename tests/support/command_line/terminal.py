@@ -28,21 +28,21 @@ def run_at_terminal(
     words: tuple[str, ...],
     environment: Mapping[str, str],
     *,
-    answer: bytes | None,
+    answer: bytes,
     asked: str = ASKED,
     thinks: bool = False,
 ) -> Answered:
-    """Run a command at a terminal; if it will ask, type an answer, or think a while before."""
+    """Run a command at a terminal, and type an answer when it asks, or think a while before."""
     ours, theirs = pty.openpty()
     command = begin(folder, words, {**environment, "TERM": "xterm"}, terminal=os.ttyname(theirs))
-    before = _read(ours, PATIENCE_S, until=b"\n" if answer is None else asked.encode())
+    before = _read(ours, PATIENCE_S, until=asked.encode())
     if thinks:
         before += _read(ours, _REPAINTED_S)
     os.close(theirs)
-    if answer is not None and asked not in before:
+    if asked not in before:
         command.kill()
         return Answered(-1, before, "")
-    os.write(ours, answer or b"")
+    os.write(ours, answer)
     after = _read(ours, PATIENCE_S)
     os.close(ours)
     return Answered(command.wait().code, before, after)

@@ -44,7 +44,7 @@ LIGHT: Final = "without-torch"
 _READ_WEIGHTS: Final = {"apply", "demo", "doctor", "evaluate", "hydra-weights", "run"}
 _HERE: Final = {
     *("apply", "backup", "batch", "battle", "doctor", "export", "gate", "import", "init", "log"),
-    *("merge", "plan", "prices", "project", "redact", "replay", "report", "run", "sql", "status"),
+    *("merge", "plan", "project", "redact", "replay", "report", "run", "sql", "status"),
     "verify",
 }
 _NOT_HERE: Final = {

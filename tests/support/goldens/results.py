@@ -23,11 +23,11 @@ from tests.support.command_line.launching import launch
 FOLDER: Final = Path(__file__).parents[2] / "golden" / "results"
 RESULTS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "elo": "project elo --k-sweep 8,32",
+        "elo": "project elo --k 8,32",
         "bt": "project bt",
         "bt_pairs": "project bt --pairs",
         "winrates": "project winrates",
-        "matches": "project matches --prompt p1",
+        "matches": "project matches --where prompt=p1",
         "responses": "project responses",
         "progress": f"status --tournament {STREAM}",
         "agreement": "project agreement",
@@ -35,7 +35,7 @@ RESULTS: Final[Mapping[str, str]] = MappingProxyType(
         "bias": "project bias",
         "spend": "project spend",
         "metrics": "project metrics",
-        "samples": "project metrics --samples",
+        "samples": "project metrics --samples all",
         "curve": "project metrics --curve",
     }
 )

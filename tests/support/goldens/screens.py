@@ -54,7 +54,7 @@ from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension as by_strength
 from projections.reliability.calibration import Calibration, Case
 from projections.results.columns import Column
-from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.remaining import open_queries
 from projections.tournament.settlement import accounts_of, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, PairQuery
@@ -67,7 +67,7 @@ SCREENS: Final = Path(__file__).parents[2] / "golden" / "screens"
 PROMPTS: Final = tuple(prompt(name).prompt_id for name in ("p1", "p2", "p3"))
 ELO: Final = EloParameters(permutations=5, k_sweep=(8.0, 32.0), bootstraps=20)
 BT: Final = BradleyTerryParameters()
-ONCE: Final = AskingRules(retries=0)
+ONCE: Final = 0
 ENDINGS: Final[Mapping[Format, str]] = MappingProxyType(
     {
         Format.TABLE: "txt",

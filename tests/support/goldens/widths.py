@@ -33,7 +33,7 @@ from projections.battles.columns import battles_of
 from projections.battles.details import battle_details
 from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension as by_strength
-from projections.tournament.remaining import AskingRules, open_queries
+from projections.tournament.remaining import open_queries
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 from tests.support.builders.events import NOON, STREAM, entrant, known, opened, prompt, rubric
@@ -120,7 +120,7 @@ def _readings(state: Tournament) -> dict[str, Table]:
     rated = [standings(name, battles_of(group), roster, ELO) for name, group in groups.items()]
     strengths = by_strength(columns, BradleyTerryParameters(), roster)
     one = rated[:1]
-    queries = open_queries(state, prompts, judge, AskingRules(retries=1))
+    queries = open_queries(state, prompts, judge, retries=1)
     return {
         "elo": elo_table(rated, ELO, judge),
         "elo_on_one_dimension": elo_table(one, replace(ELO, k_sweep=()), judge),

@@ -23,7 +23,6 @@ from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
 from tests.providers.openai import MODEL, FakeOpenAI, Fault, Said
 from tests.support.builders.commands import record_answers
 from tests.support.builders.events import STREAM, opened, prompt
@@ -140,7 +139,7 @@ def test_a_server_without_a_price_goes_on_without_a_cap_only(
     prompts = [prompt(f"p{each}") for each in range(4)]
     recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
     wanted = [each.prompt_id for each in prompts]
-    free = JudgeTask(asked, wanted, AskingRules(0), FlatRate(None))
+    free = JudgeTask(asked, wanted, 0, FlatRate(None))
     fake.inject(Fault("server_error"))
 
     done = judge_open(recorder, free, lambda *_: served(fake.url), on_progress=no_progress)

@@ -54,7 +54,7 @@ def test_each_setting_changes_its_own_part_of_the_request() -> None:
         ),
         (
             "HTTP 400: Unrecognized request argument supplied: reasoning_effort",
-            "change or remove reasoning_effort",
+            "change or remove effort",
         ),
         ("HTTP 400: response_format is not supported by this server", 'set protocol = "line"'),
         ("HTTP 400: 'max_tokens' is too large: 4096. The prompt has 7000 tokens.", None),

@@ -91,7 +91,7 @@ def test_the_cache_answers_if_the_hub_cannot_or_may_not_be_asked(
     [
         ("org/none", None, "the Hub has no org/none, or it is private; .* log in with `hf auth"),
         ("org/gated", None, "org/gated on the Hub is gated, and you have no access; ask for"),
-        (NAME, "v9", "org/olmo on the Hub has no revision 'v9'; correct revision"),
+        (NAME, "v9", "org/olmo on the Hub has no revision 'v9'; name a branch"),
         ("org/o--n", None, "org/o--n can be no name on the Hub; correct the path"),
     ],
 )

@@ -24,7 +24,6 @@ from commands.ports import Answer, LocalJudge, NoReply, Reply, no_progress
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.commands import P1, record_answers
 from tests.support.builders.events import STREAM, key, opened
@@ -302,7 +301,7 @@ def test_nonsense_is_kept_whole_and_is_no_verdict(
         "small", provider="hf", model=folder.name, parameters=(("max_tokens", 12.0),)
     )
     recorder = record_answers(Recorder(ledger, STREAM), opened(judges=[asked]))
-    task = JudgeTask(asked, [P1], AskingRules(0))
+    task = JudgeTask(asked, [P1], retries=0)
 
     done = judge_open(recorder, task, lambda *_: judge_on(folder), on_progress=no_progress)
 

@@ -27,7 +27,6 @@ from ledger.events.registration import JudgeSettings
 from ledger.exchange import export_lines
 from ledger.identity import EntrantId, JudgeId
 from ledger.store import Ledger
-from projections.tournament.remaining import AskingRules
 from tests.providers.loopback import Handler, LoopbackFake
 from tests.support.builders.anthropic import judge_settings, queries, told_of
 from tests.support.builders.commands import record_answers
@@ -159,7 +158,7 @@ def test_no_file_tells_a_key(echo: Echo, tmp_path: Path) -> None:
     asked = registered_judge("m", provider="endpoint", model="m")
     with Ledger.open(tmp_path / "t.db") as ledger:
         recorder = record_answers(Recorder(ledger, STREAM), opened(judges=[asked]))
-        task = JudgeTask(asked, [prompt().prompt_id], AskingRules(1))
+        task = JudgeTask(asked, [prompt().prompt_id], retries=1)
         judge_open(recorder, task, lambda *_: chat_judge(echo), on_progress=no_progress)
         failures = [each.event for each in ledger.read(types=["JudgeQueryFailed"])]
         exported = b"".join(export_lines(ledger.rows()))

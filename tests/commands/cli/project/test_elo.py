@@ -193,6 +193,26 @@ def test_what_is_chosen_goes_before_what_is_recorded(
     assert (found.bootstraps, found.k, found.k_sweep) == expected
 
 
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ("1,x", "--k '1,x': write a number, or several as 1,4,8,32"),
+        ("", "--k '': write a number"),
+        ("0", "--k 0.0: must be above 0"),
+        ("16,inf", "--k: must be at most 1,000,000"),
+    ],
+)
+def test_what_is_no_k_is_told(tmp_path: Path, given: str, fault: str) -> None:
+    """One value or several, the message names the option that was typed."""
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, configured_opening("{}"))
+
+    refused = launch(tmp_path, "project", "elo", "--k", given)
+
+    assert refused.returncode == 2
+    assert fault in refused.stderr
+
+
 def test_settings_that_no_run_recorded_yet_change_no_rating(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 import tourney
-from ledger.events.evaluations import ChoicesItem
+from ledger.events.evaluations import ChoicesItem, WayOfAsking
 from ledger.events.registry import Event
 from ledger.store import Ledger
 from tests.support.builders.evaluations import (
@@ -49,9 +49,15 @@ def evaluated() -> list[Event]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder with ledgers: of two evaluations, of a training, and of none."""
+    """Give a folder with ledgers: of evaluations, of a training, of none, of a system prompt."""
     place = tmp_path_factory.mktemp("metrics")
-    held = {"tournament": evaluated(), "trained": trained(), "none": registrations(plan())}
+    asked = plan(n_items=1, asking=WayOfAsking(chat="turns", system="Be brief."))
+    held = {
+        "tournament": evaluated(),
+        "trained": trained(),
+        "none": registrations(plan()),
+        "prompted": [*registrations(asked), asked, *observed(asked, [answer(1.0)])],
+    }
     for name, events in held.items():
         with Ledger.open(place / f"{name}.db") as ledger:
             ledger.append(STREAM, [*events])
@@ -61,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def samples(folder: Path) -> Shown:
     """Give `project metrics --samples` on two evaluations."""
-    return lambda *words: launch(folder, "project", "metrics", "--samples", *words)
+    return lambda which, *words: launch(folder, "project", "metrics", *words, "--samples", which)
 
 
 def rows(done: CompletedProcess[str]) -> list[dict[str, object]]:
@@ -72,8 +78,8 @@ def rows(done: CompletedProcess[str]) -> list[dict[str, object]]:
 
 def test_wrong_samples_are_listed_with_what_was_asked(samples: Shown) -> None:
     """Right ones and those given up are left out; the notes count."""
-    found = rows(samples("--wrong", "--json"))
-    table = samples("--wrong", "--evaluation", "recall").stdout
+    found = rows(samples("wrong", "--json"))
+    table = samples("wrong", "--evaluation", "recall").stdout
 
     told = [(each["label"], each["answered"], each["expected"]) for each in found]
     assert told == [
@@ -86,13 +92,22 @@ def test_wrong_samples_are_listed_with_what_was_asked(samples: Shown) -> None:
     assert "base on recall: 1 unscorable; they do not count as wrong" in table
 
 
+def test_a_system_prompt_is_told_with_what_was_asked(folder: Path) -> None:
+    """Under another one the same weights have other scores."""
+    of = ("project", "metrics", "--ledger", "prompted.db")
+
+    assert "base on recall: asked with the system prompt 'Be brief.'" in launch(folder, *of).stdout
+    (sample,) = rows(launch(folder, *of, "--samples", "all", "--json"))
+    assert sample["system"] == "Be brief."
+
+
 def test_a_table_of_samples_fits_eighty_columns(
     samples: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a long context its end is shown, too: there the question stands."""
     monkeypatch.setenv("COLUMNS", "80")
 
-    shown = samples("--wrong").stdout.splitlines()
+    shown = samples("wrong").stdout.splitlines()
 
     notes = [line for line in shown if line.startswith(("base on", "hidden: "))]
     assert max(len(line) for line in shown if line not in notes) <= 80
@@ -103,7 +118,7 @@ def test_a_table_of_samples_fits_eighty_columns(
 
 def test_samples_are_written_for_other_programs(samples: Shown, folder: Path) -> None:
     """All columns, and no formula; the frame has the same rows."""
-    table = [*csv.DictReader(io.StringIO(samples("--format", "csv").stdout))]
+    table = [*csv.DictReader(io.StringIO(samples("all", "--format", "csv").stdout))]
     [frame] = [tourney.read(folder / "tournament.db").samples()]
 
     assert [each["label"] for each in table] == [each.label for each in frame]
@@ -116,15 +131,19 @@ def test_samples_are_written_for_other_programs(samples: Shown, folder: Path) ->
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ("--samples --limit 2", 0, "3 more: raise --limit"),
-        ("--samples --evaluation recal", 2, "'recal' is not on record; evaluated: endings, recall"),
-        ("--samples -l none.db", 0, "run `tourney apply evaluate` first"),
+        ("--samples all --limit 2", 0, "3 more: raise --limit"),
+        (
+            "--samples all --evaluation recal",
+            2,
+            "'recal' is not on record; evaluated: endings, recall",
+        ),
+        ("--samples all -l none.db", 0, "run `tourney apply evaluate` first"),
         ("--curve", 0, "such as step_50 or checkpoint-60"),
         ("--curve --rescore", 2, "--curve shows what is recorded: leave out --rescore"),
         ("--curve --compare a b", 2, "--curve shows what is recorded: leave out --compare"),
-        ("--samples --curve", 2, "--samples lists what is recorded: leave out --curve"),
-        ("--wrong", 2, "--wrong is of samples: add --samples"),
-        ("--limit 2", 2, "--limit is of samples: add --samples"),
+        ("--samples wrong --curve", 2, "--samples lists what is recorded: leave out --curve"),
+        ("--samples --json", 2, "'--json' is not one of 'all', 'wrong'"),
+        ("--limit 2", 2, "--limit is of samples: add --samples all"),
     ],
 )
 def test_what_is_not_shown_is_told(folder: Path, words: str, code: int, said: str) -> None:

@@ -2,23 +2,22 @@
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.plan import prices_table
 from commands.cli.project.outcomes import chosen_matches, responses_table, spend_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
-from commands.spending.price_table import price_table
 from ledger.events.money import Usage
 from ledger.events.registry import Event
 from ledger.events.responses import Diagnostics
+from projections.battles.selection import Where
 from projections.fold import fold
 from projections.tournament.spend import spend_of
 from tests.support.builders.events import (
@@ -39,27 +38,28 @@ from tests.support.specification import after
 FATES: tuple[Fate, ...] = ("a", "tie", "inconsistent", "refused", "b", "pending")
 
 
-def listed(filters: Mapping[str, Any]) -> list[int]:
+def listed(filters: Where) -> list[int]:
     """Return the places in the match list of those that are listed, of two prompts of a cup."""
     state = known(*history(cup(), *FATES))
     source = JudgedTournament(state, state.panel[0], Path(), None)
     (every,) = source.settlements.values()
-    return [every.index(each) for each in chosen_matches(every, **filters)]
+    return [every.index(each) for each in chosen_matches(every, filters)]
 
 
 @pytest.mark.parametrize(
     ("filters", "places"),
     [
         ({}, [0, 1, 2, 3, 4, 5]),
-        ({"prompt": "p2"}, [3, 4, 5]),
-        ({"entrants": ["kim"]}, [1, 2, 4, 5]),
-        ({"entrants": ["kim", "zoe"]}, [1, 4]),
-        ({"outcome": "decided"}, [0, 4]),
-        ({"outcome": "failed"}, [3]),
-        ({"outcome": "tie", "entrants": ["amy"]}, []),
+        ({"prompt": ["p2"]}, [3, 4, 5]),
+        ({"prompt": ["p2", "p1"]}, [0, 1, 2, 3, 4, 5]),
+        ({"entrant": ["kim"]}, [1, 2, 4, 5]),
+        ({"entrant": ["kim", "zoe"]}, [1, 4]),
+        ({"outcome": ["decided"]}, [0, 4]),
+        ({"outcome": ["failed", "tie"]}, [1, 3]),
+        ({"outcome": ["tie"], "entrant": ["amy"]}, []),
     ],
 )
-def test_a_filter_leaves_what_it_names(filters: Mapping[str, Any], places: list[int]) -> None:
+def test_a_filter_leaves_what_it_names(filters: Where, places: list[int]) -> None:
     """Of 100,000 battles nobody reads more than a few."""
     assert listed(filters) == places
 
@@ -67,11 +67,12 @@ def test_a_filter_leaves_what_it_names(filters: Mapping[str, Any], places: list[
 @pytest.mark.parametrize(
     ("filters", "why"),
     [
-        ({"prompt": "p3"}, "--prompt 'p3' is not known; did you mean"),
-        ({"entrants": ["kin"]}, "--entrant 'kin' is not known; did you mean 'kim'"),
+        ({"prompt": ["p3"]}, "--where: prompt 'p3' is not known; did you mean"),
+        ({"entrant": ["kin"]}, "--where: entrant 'kin' is not known; did you mean 'kim'"),
+        ({"outcome": ["tied"]}, "--where: outcome 'tied' is not known; did you mean 'tie'"),
     ],
 )
-def test_a_misspelt_filter_is_an_error(filters: Mapping[str, Any], why: str) -> None:
+def test_a_misspelt_filter_is_an_error(filters: Where, why: str) -> None:
     """An empty list would look like an answer."""
     with pytest.raises(ConfigurationError, match=why):
         listed(filters)
@@ -228,21 +229,3 @@ def test_requests_that_may_have_been_billed_are_counted() -> None:
     assert table.facts["total"]["n_maybe_billed"] == 1  # type: ignore[index, call-overload]  # JSON
     assert "Maybe billed" in rendered(table)
     assert "Maybe billed" not in rendered(spent(*world(), paid(key("q"), USED)))
-
-
-def test_prices_are_shown_with_date_age_and_source() -> None:
-    """Whoever decides by them must know how far to trust them: after 60 days they are doubted.
-
-    What is counted as plain input, as no price was published, is not known to be that.
-    """
-    table, old = (prices_table(price_table(), day) for day in (DAY, dt.date(2026, 12, 31)))
-
-    by_model = {row["model"]: row for row in table.rows}
-    opus, fable = by_model["claude-opus-5-5"], by_model["claude-fable-5-2"]
-    shown = ("input_usd", "batch_output_usd", "min_cacheable_tokens")
-    assert [opus[key] for key in shown] == [4, 10, 512]
-    assert (fable["cache_read_usd"], fable["min_cacheable_tokens"]) == (None, None)
-    assert table.notes[-1].startswith("shipped prices of 2026-10-07, 1 day old; from platform.")
-    assert "claude-haiku-5-5: prompts of more than 100,000 tokens cost 5 times" in table.notes[0]
-    assert "85 days old: prices may have changed" in old.notes[-1]
-    assert old.facts["sheets"][0]["is_stale"]  # type: ignore[index, call-overload]  # JSON

@@ -105,7 +105,12 @@ def test_the_version_has_a_short_spelling() -> None:
                 " `tourney project matches` lists."
             ),
         ),
-        ("project elo --k-swep 5", "No such option '--k-swep'. Did you mean '--k-sweep'?"),
+        ("gate --candidat x", "No such option '--candidat'. Did you mean '--candidate'?"),
+        (
+            "project metrics --samples",
+            "Option '--samples' requires an argument. Write all or wrong.",
+        ),
+        ("project metrics --limit", "Option '--limit' requires an argument."),
         (
             "replay --out x",
             "No such option '--out'. (Did you mean one of: '--format', '--output'?)",

@@ -104,8 +104,8 @@ def test_paid_work_goes_on_where_nobody_reads_its_progress(tmp_path: Path, told:
     paid.record_responses(place)
 
     with FakeAnthropic() as fake:
-        words = ("apply", "judge", "--yes", "--provider", "anthropic")
-        ended = begin(place, words, paid.environment(fake.url), told=told).wait()
+        environ = paid.environment(fake.url, TOURNEY_JUDGE_PROVIDER="anthropic")
+        ended = begin(place, ("apply", "judge", "--yes"), environ, told=told).wait()
         n_paid = len(fake.bill().paid)
 
     with Ledger.read_only(place / "tournament.db") as ledger:

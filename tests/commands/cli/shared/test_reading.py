@@ -60,12 +60,16 @@ def test_a_judge_that_sees_no_difference_is_doubted() -> None:
     ("name", "value", "note"),
     [
         ("TOURNEY_ELO_K", "32", "`tourney project elo --k 32` does"),
-        ("TOURNEY_ELO_K_SWEEP", "[1,4]", "`tourney project elo --k-sweep 1,4` does"),
+        (
+            "TOURNEY_ELO_K_SWEEP",
+            "[1,4]",
+            "it counts once `tourney run` or `tourney apply` recorded it",
+        ),
         ("TOURNEY_ELO_KK", "32", "[elo] has no key 'kk'"),
         ("TOURNEY_BRADLEY_TERRY_TIES", "half", "`tourney project bt --ties half` does"),
         (
-            "TOURNEY_BRADLEY_TERRY_LEVEL",
-            "0.9",
+            "TOURNEY_BRADLEY_TERRY_PRIOR_SD",
+            "100",
             "it counts once `tourney run` or `tourney apply` recorded it",
         ),
     ],

@@ -203,15 +203,15 @@ def test_a_field_that_some_rows_lack_is_told_by_their_lines(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("fields", "hint"),
     [
-        (("model", "judge", "games"), "it looks like --from arena-hard"),
+        (("model", "judge", "games"), "it looks like --layout arena-hard"),
         (("question_id", "model_a", "model_b", "winner", "judge"), ""),
         (
             ("instruction", "generator_1", "generator_2", "preference"),
-            "it looks like --from alpaca-eval",
+            "it looks like --layout alpaca-eval",
         ),
         (
             ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
-            "it looks like --from mt-bench",
+            "it looks like --layout mt-bench",
         ),
         (("arena", "ratings"), "use `tourney import elo-ratings`"),
         (
@@ -223,7 +223,7 @@ def test_a_field_that_some_rows_lack_is_told_by_their_lines(tmp_path: Path) -> N
 def test_a_file_of_another_format_is_told_which(
     tmp_path: Path, fields: tuple[str, ...], hint: str
 ) -> None:
-    """Who forgot --from need not look it up."""
+    """Who forgot --layout need not look it up."""
     path = tmp_path / "b.jsonl"
     path.write_text(json.dumps(dict.fromkeys(fields, "x")))
 

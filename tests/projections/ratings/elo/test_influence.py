@@ -8,7 +8,7 @@ from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.elo.influence import n_remembered, variances
 from projections.ratings.elo.rate import rate
-from projections.ratings.elo.season import numbered, play
+from projections.ratings.elo.season import outcomes_of, play
 from projections.ratings.elo.uncertainty import bootstrap
 from tests.support.builders.battles import Battle, draw_tournaments, in_columns
 
@@ -80,11 +80,11 @@ def test_groups_that_never_met_do_not_move_each_other() -> None:
 def test_ratings_end_where_they_do_though_the_beginning_was_left_out() -> None:
     """A tenth of the battles decides to the sixth digit; nothing is lost but time."""
     k, [battles] = 16.0, draw_tournaments(1, n_prompts=1_200)
-    numbers, rng = numbered(battles), np.random.default_rng(0)
+    (outcomes, numbers), rng = outcomes_of(battles), np.random.default_rng(0)
     orders = np.array([rng.permutation(numbers) for _ in range(3)])
     length = n_remembered(battles, k)
 
-    whole, late = (play(battles, orders[:, -n:], ks=[k]) for n in (len(battles), length))
+    whole, late = (play(outcomes, orders[:, -n:], ks=[k]) for n in (len(battles), length))
 
     assert 0 < length < len(battles) / 3
     assert late == pytest.approx(whole, abs=1e-6)
