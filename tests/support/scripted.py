@@ -16,6 +16,7 @@ from commands.ports import (
     BatchResponder,
     BatchState,
     Billing,
+    Console,
     Continuation,
     ContinuationLikelihood,
     GeneratedText,
@@ -28,6 +29,7 @@ from commands.ports import (
     NoReply,
     Reply,
     key_of,
+    no_progress,
 )
 from ledger.errors import TourneyError
 from ledger.events.registration import Entrant, JudgeSettings
@@ -35,6 +37,25 @@ from ledger.events.requests import ParameterRefused
 from ledger.store import utc_now
 from projections.verdicts.queries import JudgeQuery, queries_digest
 from tests.support.builders.clock import Clock
+
+
+class ScriptedTerminal:
+    """Keeps what was told and asked, and answers every question alike; None: there is nobody."""
+
+    def __init__(self, answer: bool | None = None) -> None:
+        self._answer = answer
+        self.asked: list[str] = []
+        self.told: list[str] = []
+
+    @property
+    def console(self) -> Console:
+        """Itself, as a use case sees it."""
+        confirm = None if self._answer is None else self._confirm
+        return Console(self.told.append, confirm, no_progress)
+
+    def _confirm(self, question: str) -> bool:
+        self.asked.append(question)
+        return bool(self._answer)
 
 
 class ScriptedGenerator:

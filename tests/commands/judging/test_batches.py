@@ -76,16 +76,6 @@ def test_a_batch_is_planned_sent_received_and_ended_in_this_order_and_once(
     assert later == JudgingSummary(0, 0, 0, 0)
 
 
-def test_queries_are_split_into_batches_of_the_size_that_is_set(
-    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
-) -> None:
-    """Small batches move the progress, and end one by one."""
-    judged(recorder, port, batching(clock, most_queries=3))
-
-    sizes = [len(batch.planned.queries) for batch in recorder.state.batches.values()]
-    assert sorted(sizes) == [1, 3]
-
-
 @pytest.mark.parametrize("n_taken", [1, 2])
 def test_batches_shrink_until_the_provider_takes_them(
     recorder: Recorder, port: ScriptedBatchJudge, clock: Clock, n_taken: int
