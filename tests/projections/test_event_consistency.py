@@ -8,11 +8,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.imports import LedgerMerged
-from ledger.events.judging import (
-    Verdict,
-    VerdictReceived,
-    repeat_key,
-)
+from ledger.events.judging import Verdict, VerdictReceived, repeat_key
 from ledger.events.registration import PromptRegistered
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
@@ -286,9 +282,7 @@ CASES = {
         (replace(reconciled(MATCH, "tie"), basis="identical", swapped=FORWARD),),
     ),
     "batch that nobody planned": Case(
-        (BATCHED,),
-        f"its batch {BATCH[:12]} was not planned before it",
-        (PLANNED_BATCH, BATCHED),
+        (BATCHED,), f"its batch {BATCH[:12]} was not planned before it", (PLANNED_BATCH, BATCHED)
     ),
     "end of a batch that nobody planned": Case(
         (ended(BATCH),),
@@ -311,9 +305,7 @@ CASES = {
         (PromptRegistered(prompt=PROMPT, digest=PROMPT.content_digest),),
     ),
     "score that its reply does not say": Case(
-        (PUT, replace(SCORE, score=8.0)),
-        "its reply says 7.0, the event says 8.0",
-        (PUT, SCORE),
+        (PUT, replace(SCORE, score=8.0)), "its reply says 7.0, the event says 8.0", (PUT, SCORE)
     ),
     "score that is not on the scale": Case(
         (PUT, replace(SCORE, reply="SCORE: 70", score=70.0)),

@@ -119,12 +119,7 @@ def test_answers_are_scored_matched_and_searched() -> None:
         answer(0.0, ""),
     )
 
-    assert found == {
-        "score": 0.25,
-        "exact_match": 0.25,
-        "containment": 0.5,
-        "length_limited": 0.25,
-    }
+    assert found == {"score": 0.25, "exact_match": 0.25, "containment": 0.5, "length_limited": 0.25}
 
 
 def test_redacted_answers_keep_their_score_and_are_not_compared() -> None:
@@ -133,12 +128,7 @@ def test_redacted_answers_keep_their_score_and_are_not_compared() -> None:
 
     found = values(plan(), answer(1.0), gone)
 
-    assert found == {
-        "score": 0.5,
-        "exact_match": 1.0,
-        "containment": 1.0,
-        "length_limited": 0.0,
-    }
+    assert found == {"score": 0.5, "exact_match": 1.0, "containment": 1.0, "length_limited": 0.0}
 
 
 def test_redacted_predictions_keep_their_score_and_are_not_compared() -> None:

@@ -2,13 +2,7 @@
 
 from msgspec.structs import replace
 
-from ledger.events.evaluations import (
-    ChoicesItem,
-    EvaluationItem,
-    Observation,
-    PromptItem,
-    TextItem,
-)
+from ledger.events.evaluations import ChoicesItem, EvaluationItem, Observation, PromptItem, TextItem
 from ledger.events.registry import Event
 from ledger.events.values import REDACTED
 from projections.evaluations.samples import (

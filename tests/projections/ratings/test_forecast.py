@@ -14,13 +14,7 @@ from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.comparisons import pairs
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
-from projections.ratings.forecast import (
-    Pilot,
-    half_widths,
-    meetings,
-    pilot_of,
-    prompts_needed,
-)
+from projections.ratings.forecast import Pilot, half_widths, meetings, pilot_of, prompts_needed
 from projections.tournament.designs import drawn_pairs
 from tests.support.builders.battles import (
     N_PROMPTS,

@@ -13,11 +13,7 @@ from ledger.events.registry import Event
 from ledger.identity import Dimension
 from projections.battles.columns import Battles, battles_of
 from projections.intervals import wilson
-from projections.ratings.standings import (
-    Standings,
-    standings,
-    win_rates,
-)
+from projections.ratings.standings import Standings, standings, win_rates
 from projections.results.ratings import EloRow, WinRateRow
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import Settlement, settle

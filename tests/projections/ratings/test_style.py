@@ -30,9 +30,7 @@ SEEDS = st.integers(0, 10**6)
 
 
 def adjusted(
-    rows: Sequence[Battle] | Battles,
-    features: Features,
-    fields: Mapping[str, object] = USUAL,
+    rows: Sequence[Battle] | Battles, features: Features, fields: Mapping[str, object] = USUAL
 ) -> AdjustedRatings:
     """Rate battles by parameters that are as usual but for those given."""
     parameters = valid(BradleyTerryParameters, fields)
@@ -121,9 +119,7 @@ def test_the_unit_of_a_feature_changes_its_deviation_alone(
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{}, {"unit": "battles", "level": 0.8}, {"prior_sd": 100.0}, {"anchor": "a"}],
-    ids=str,
+    "fields", [{}, {"unit": "battles", "level": 0.8}, {"prior_sd": 100.0}, {"anchor": "a"}], ids=str
 )
 def test_no_features_make_plain_bradley_terry(fields: dict[str, object]) -> None:
     """Two ways to the same numbers: one by counts of pairs, the other battle by battle."""

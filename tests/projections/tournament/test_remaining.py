@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.judging import (
-    FailureReason,
-    JudgeQueryReopened,
-    PairReconciled,
-    repeat_key,
-)
+from ledger.events.judging import FailureReason, JudgeQueryReopened, PairReconciled, repeat_key
 from ledger.events.registration import Entrant
 from ledger.events.registry import Event
 from ledger.identity import Digest, PromptId, StreamId
@@ -270,9 +265,7 @@ def test_a_tie_that_was_made_unasked_is_not_asked_about_later() -> None:
     """With `skip_identical` switched off the outcome stays: a verdict would change nothing."""
     twins = matches_of(known(*SAME))[0]
     tie = PairReconciled(
-        outcome="tie",
-        basis="identical",
-        **twins.key(known(*SAME).panel[0].judge_id)._asdict(),
+        outcome="tie", basis="identical", **twins.key(known(*SAME).panel[0].judge_id)._asdict()
     )
 
     assert asked(known(*SAME, tie), ASKING) == asked(known(*SAME), SKIPPING)

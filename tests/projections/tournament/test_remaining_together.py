@@ -9,12 +9,7 @@ from msgspec.structs import replace
 from commands.decisions.commands import ReceiveAnswer, SubmitQuery
 from commands.decisions.decide import decide
 from commands.ports import Answer, NoReply, Reply
-from ledger.events.judging import (
-    JudgeQueryFailed,
-    JudgeQuerySubmitted,
-    VerdictReceived,
-    part_key,
-)
+from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, VerdictReceived, part_key
 from ledger.events.money import Usage
 from ledger.events.registration import TOGETHER, Prompt, Rubric
 from ledger.events.registry import Event

@@ -21,15 +21,7 @@ from projections.tournament.rewording import (
 )
 from projections.tournament.settlement import settle
 from projections.tournament.state import Tournament
-from tests.support.builders.events import (
-    STREAM,
-    instructions,
-    judge,
-    known,
-    opened,
-    prompt,
-    rubric,
-)
+from tests.support.builders.events import STREAM, instructions, judge, known, opened, prompt, rubric
 from tests.support.builders.money import put
 from tests.support.builders.worlds import answered, become, everything, failure, matches_of
 

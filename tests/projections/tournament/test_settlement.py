@@ -8,11 +8,7 @@ from ledger.events.judging import FailureReason, Outcome, PairReconciled
 from ledger.events.registry import Event
 from projections.tournament.compared import Account, kind_of
 from projections.tournament.matches import planned_responses
-from projections.tournament.settlement import (
-    account_of,
-    by_dimension,
-    settle_verdicts,
-)
+from projections.tournament.settlement import account_of, by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
 from tests.support.builders.events import known, opened, prompt, responses, verdict
 from tests.support.builders.worlds import (

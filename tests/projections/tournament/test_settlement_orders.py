@@ -58,9 +58,7 @@ def test_some_pairs_are_asked_in_one_order_and_some_in_both() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule",
-    [Rule(), Rule(ABSTAIN_ON_FLIP), Rule(CONCATENATE), Rule(parser="final-line@1")],
-    ids=str,
+    "rule", [Rule(), Rule(ABSTAIN_ON_FLIP), Rule(CONCATENATE), Rule(parser="final-line@1")], ids=str
 )
 def test_every_policy_takes_the_one_verdict(rule: Rule) -> None:
     """Nothing agrees with it, and nothing contradicts it."""

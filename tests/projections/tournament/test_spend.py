@@ -16,11 +16,7 @@ from ledger.identity import Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded, microseconds
 from projections.fold import fold
 from projections.tournament.requests import NO_REQUESTS, Bill, evolve_requests
-from projections.tournament.spend import (
-    Spend,
-    SpendKey,
-    spend_of,
-)
+from projections.tournament.spend import Spend, SpendKey, spend_of
 from tests.support.builders.events import (
     NOON,
     STREAM,
@@ -180,10 +176,7 @@ def test_a_judge_that_moved_to_a_provider_needs_a_price_from_then_on() -> None:
     """A label may come to stand for another judge."""
     local = judge("olmo", provider="hf", model="olmo")
     hosted = judge("olmo", provider="endpoint", model="olmo")
-    events = (
-        *registrations(judges=[local, hosted]),
-        paid(key("q"), USED, None, by="olmo"),
-    )
+    events = (*registrations(judges=[local, hosted]), paid(key("q"), USED, None, by="olmo"))
 
     assert only(spent(*events)).n_unpriced == 1
 

@@ -28,14 +28,7 @@ from projections.tournament.waves import (
     waves_to_come,
     widening_of,
 )
-from tests.support.builders.events import (
-    entrant,
-    instructions,
-    judge,
-    prompt,
-    responses,
-    rubric,
-)
+from tests.support.builders.events import entrant, instructions, judge, prompt, responses, rubric
 from tests.support.builders.waves import FOUR, Names, bank, look, opening
 from tests.support.builders.worlds import RUBRICS, everything
 from tests.support.specification import after

@@ -18,12 +18,7 @@ from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import planned_responses
 from projections.tournament.settlement import Settlement, account_of, settle
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import (
-    RECORDED,
-    Rule,
-    majority,
-    swap_consistent,
-)
+from projections.verdicts.policies import RECORDED, Rule, majority, swap_consistent
 from tests.support.builders.batches import planned_batch
 from tests.support.builders.events import known, opened, responses, verdict
 from tests.support.builders.worlds import (

@@ -6,12 +6,7 @@ from hypothesis import strategies as st
 
 from ledger.events.judging import Order
 from ledger.events.registration import JudgeSettings, Prompt, Rubric
-from projections.verdicts.queries import (
-    VERDICT_SCHEMA,
-    PairQuery,
-    queries_digest,
-    system_text,
-)
+from projections.verdicts.queries import VERDICT_SCHEMA, PairQuery, queries_digest, system_text
 from tests.support.builders.events import build_query, instructions, judge, prompt, rubric
 
 HOSTILE = [

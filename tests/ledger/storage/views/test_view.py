@@ -217,11 +217,7 @@ def test_spend_adds_up_to_what_the_projection_says(ledger: Ledger) -> None:
 def test_samples_have_their_scores_under_each_name_of_their_run(ledger: Ledger) -> None:
     """The same run may be planned by two names; a tie of the likeliest choices is shared."""
     planned = plan(n_items=4)
-    other = replace(
-        planned,
-        entrant=replace(planned.entrant, label="same"),
-        number=1,
-    )
+    other = replace(planned, entrant=replace(planned.entrant, label="same"), number=1)
     seen = observed(
         planned,
         [

@@ -28,16 +28,7 @@ from projections.tournament.state import Tournament
 from projections.verdicts.queries import RecordedVerdict
 from tests.support.builders.events import entrant, judge, known, opened, prompt, verdict
 from tests.support.builders.juries import Juror, judged
-from tests.support.builders.worlds import (
-    SLOT_A,
-    TIE,
-    A,
-    B,
-    Said,
-    answered,
-    everything,
-    heard,
-)
+from tests.support.builders.worlds import SLOT_A, TIE, A, B, Said, answered, everything, heard
 
 JUDGES = (judge("opus", model="claude-opus-4"), judge("owl"), judge("gpt", model="gpt-5"))
 LENGTHS = np.random.default_rng(4).integers(1, 30, size=24)
@@ -146,11 +137,7 @@ def test_the_largest_change_under_length_control_is_told() -> None:
     )
     [(_, adjusted)] = style_controlled(group, ("length",), BradleyTerryParameters(), ())
     changes = dict(
-        zip(
-            adjusted.ratings.entrants,
-            adjusted.ratings.rating - adjusted.plain.rating,
-            strict=True,
-        )
+        zip(adjusted.ratings.entrants, adjusted.ratings.rating - adjusted.plain.rating, strict=True)
     )
     assert found.of is not None
     assert found.value == pytest.approx(changes[found.of])
