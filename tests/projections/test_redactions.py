@@ -104,21 +104,8 @@ WORLD = asked(history(cup(), *FATES))
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])
-def test_every_outcome_on_record_stays(name: str) -> None:
-    """Ratings are computed from outcomes and verdicts, which hold no text."""
-    whole = known(*WORLD)
-    for event in of_type(WORLD, name)[::3]:
-        state = state_of(redacted(WORLD, event))
-
-        outcomes = [(each.outcome, each.share) for each in settled(state)]
-
-        assert outcomes == [(each.outcome, each.share) for each in settled(whole)]
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize("name", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])
-def test_nothing_is_generated_or_asked_again(name: str) -> None:
-    """What was paid for is on record, whether or not its text still is."""
+def test_every_outcome_on_record_stays_and_nothing_is_asked_again(name: str) -> None:
+    """Ratings need no text; what was paid for is on record, whether or not its text still is."""
     whole = known(*WORLD)
     judge, prompts = whole.panel[0], everything(whole)
     queries = open_queries(whole, prompts, judge, ANY_QUESTION)
@@ -127,7 +114,9 @@ def test_nothing_is_generated_or_asked_again(name: str) -> None:
         state = state_of(redacted(WORLD, event))
 
         asked_again = open_queries(state, prompts, judge, ANY_QUESTION)
+        outcomes = [(each.outcome, each.share) for each in settled(state)]
 
+        assert outcomes == [(each.outcome, each.share) for each in settled(whole)]
         assert missing_responses(state, prompts) == ()
         assert {each.asked.query_key for each in asked_again} <= still_open
         assert unreconciled(state, prompts, judge, skip_identical=True) == ()

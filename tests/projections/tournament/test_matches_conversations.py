@@ -8,7 +8,7 @@ import pytest
 from ledger.events.conversations import Messages, transcript
 from ledger.events.registration import TOGETHER, Prompt
 from ledger.events.registry import Event
-from ledger.events.responses import ResponseFailed, ResponseGenerated, response_key
+from ledger.events.responses import ResponseGenerated, response_key
 from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
@@ -34,7 +34,7 @@ from tests.support.builders.events import (
     prompt,
     rubric,
 )
-from tests.support.builders.worlds import everything, planned_pairings
+from tests.support.builders.worlds import everything, planned_pairings, unanswerable
 
 TALK: Messages = (("system", "Be brief."), ("user", "One?"), ("user", "Two?"), ("user", "Three?"))
 
@@ -119,13 +119,7 @@ def test_an_answer_that_failed_ends_the_conversation() -> None:
     """What comes after cannot be asked; if it is asked again, the rest is to come as well."""
     state = known(*answered_up_to(1))
     cell = planned_response(state, entrant("base"), talk())
-    failure = ResponseFailed(
-        response_key=cell.response_key,
-        entrant_id=cell.entrant.entrant_id,
-        prompt_id=cell.prompt.prompt_id,
-        reason="rejected",
-        detail="too long",
-    )
+    failure = unanswerable(cell, "rejected")
 
     after = known(*answered_up_to(1), failure)
 

@@ -39,7 +39,7 @@ from tests.support.builders.events import (
     rubric,
     verdict,
 )
-from tests.support.builders.money import OPUS, requests_of
+from tests.support.builders.money import OPUS, put, requests_of
 from tests.support.builders.scores import paid_score, put_answer, scored_plan
 from tests.support.builders.worlds import (
     answered,
@@ -56,6 +56,14 @@ from tests.support.builders.worlds import (
 def names(tournament: Tournament) -> list[str]:
     """Return the roster's names."""
     return [each.entrant_id for each in tournament.roster]
+
+
+ASKED = matches_of(known(*answered(opened())))[0]
+
+
+def submitted(query_key: Digest, *, attempt: int = 1) -> JudgeQuerySubmitted:
+    """Return the event that a query was sent."""
+    return replace(put(ASKED, ASKED.forward, attempt=attempt), query_key=query_key)
 
 
 def test_a_tournament_that_was_never_opened_is_empty() -> None:
@@ -220,23 +228,6 @@ def test_a_request_is_at_risk_until_it_is_answered() -> None:
 def test_a_request_that_costs_nothing_is_not_at_risk() -> None:
     """A judge on this machine is asked again after a kill as if it had not been."""
     assert not known(submitted(key("q"))).under_way
-
-
-def submitted(query_key: Digest, *, attempt: int = 1) -> JudgeQuerySubmitted:
-    """Return the event that a query was sent."""
-    return JudgeQuerySubmitted(
-        query_key=query_key,
-        judge=judge().judge_id,
-        dimension=rubric().dimension,
-        prompt_id=prompt().prompt_id,
-        entrant_a=entrant("base").entrant_id,
-        entrant_b=entrant("tuned").entrant_id,
-        order="forward",
-        rubric_digest=rubric().digest,
-        response_a=key("a"),
-        response_b=key("b"),
-        attempt=attempt,
-    )
 
 
 def test_publishing_counts_as_an_event_but_not_as_news() -> None:
