@@ -23,6 +23,7 @@ from projections.ratings.bradley_terry.rate import rate, rate_points
 from projections.ratings.looks import Contest, look_at, waves_asked
 from projections.student import critical_value
 from projections.tournament.designs import ONE_IN_BOTH, drawn_pairs
+from tests.support.builders.battles import all_met
 
 SEED: Final = 2026  # of all that is drawn
 N_PROMPTS: Final = 143
@@ -81,7 +82,7 @@ def simulated(
         is_certain: Each score is what it is on average over verdicts.
     """
     by_order = _by_order(strengths, rng, n_prompts=n_prompts, is_certain=is_certain)
-    return _tournament(len(strengths), np.mean(by_order, axis=0))
+    return all_met(names(len(strengths)), np.mean(by_order, axis=0))
 
 
 def _by_order(
@@ -99,19 +100,6 @@ def _by_order(
     return verdict(lead + _SLOT, rng), verdict(lead - _SLOT, rng)
 
 
-def _tournament(n_entrants: int, score: Floats) -> Battles:
-    """Return battles by their scores, (n_prompts, n_pairs)."""
-    (a, b), n_prompts = np.triu_indices(n_entrants, 1), len(score)
-    return Battles.by_score(
-        names(n_entrants),
-        a=np.tile(a, n_prompts),
-        b=np.tile(b, n_prompts),
-        score=score.ravel(),
-        cluster=np.repeat(np.arange(n_prompts), len(a)),
-        weight=np.ones(score.size),
-    )
-
-
 class Asked(NamedTuple):
     """What is asked of a tournament."""
 
@@ -123,13 +111,13 @@ class Asked(NamedTuple):
     def drawn(self, strengths: Floats, rng: np.random.Generator) -> tuple[Battles, Battles]:
         """Draw a tournament: what is asked by the design, and all pairs in both orders."""
         forward, swapped = _by_order(strengths, rng)
-        whole = _tournament(len(strengths), (forward + swapped) / 2)
+        whole = all_met(names(len(strengths)), (forward + swapped) / 2)
         asked = whole
         if self.counterbalanced:
             order = rng.integers(2, size=forward.shape)
             order[rng.random(order.shape) < 1 / ONE_IN_BOTH] = 2
-            one_order = _tournament(
-                len(strengths),
+            one_order = all_met(
+                names(len(strengths)),
                 np.choose(order, (forward, swapped, whole.score.reshape(order.shape))),
             )
             slot = np.array([1, -1, 0], dtype=np.int8)[order.ravel()]
