@@ -209,20 +209,6 @@ def test_some_types_are_read_beside_what_cannot_be_read(filed: Path) -> None:
         assert [*read_some(ledger, {"TournamentOpened"})] == []
 
 
-def test_an_audit_lists_every_fault_not_the_first(filed: Path) -> None:
-    """Who repairs a ledger wants to know all that is wrong with it."""
-    tamper(
-        filed,
-        "UPDATE event SET data = x'7b7d', type = 'Nonsense' WHERE position = 1",
-        "UPDATE event SET recorded_us = 0 WHERE position = 2",
-        "UPDATE event SET version = 9 WHERE position = 3",
-    )
-
-    faults = faults_of(filed)
-
-    assert [position for position, _ in faults] == [1, 1, 2, 3]
-
-
 def test_events_that_arrive_during_an_audit_are_not_looked_at(filed: Path) -> None:
     """An audit is of the history up to a head; a run that goes on must not look like tampering."""
     with Ledger.open(filed) as ledger:

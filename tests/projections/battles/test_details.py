@@ -9,7 +9,7 @@ from ledger.events.registry import Event
 from projections.battles.details import BattleDetails, DimensionResult, battle_details
 from projections.tournament.matches import planned_responses
 from tests.support.builders.batches import planned_batch
-from tests.support.builders.events import entrant, known, opened, responses, verdict
+from tests.support.builders.events import entrant, known, opened, responses
 from tests.support.builders.money import put
 from tests.support.builders.worlds import (
     SLOT_A,
@@ -89,17 +89,6 @@ def test_what_is_in_a_batch_or_sent_alone_is_in_flight() -> None:
     result = only((*events, planned_batch(match.forward_key), alone))
 
     assert [order.status for order in result.orders] == ["in_flight", "in_flight"]
-
-
-def test_what_was_not_asked_is_pending_also_beside_a_verdict() -> None:
-    """Half a battle shows its half."""
-    events = answered(opened())
-    forward, _ = questions_of(known(*events))
-
-    result = only((*events, verdict(forward.query_key, "B")))
-
-    assert [order.status for order in result.orders] == ["answered", "pending"]
-    assert [order.preferred for order in result.orders] == ["tuned", None]
 
 
 def test_identical_responses_tie_without_being_asked() -> None:

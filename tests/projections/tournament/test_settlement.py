@@ -127,19 +127,6 @@ def test_an_outcome_of_other_questions_does_not_count() -> None:
     assert statuses(tournament) == ["pending"]
 
 
-def test_the_sentence_adds_up_to_what_was_planned() -> None:
-    """It stands under every table, so that a reader can check that nothing is missing."""
-    fates: list[Fate] = ["a", "b", "tie", "inconsistent", "refused"]
-
-    account = account_of(settled(known(*history(cup(), *fates))))
-
-    assert account.sentence() == (
-        "6 pairs = 2 decided + 1 tied + 1 inconsistent + 1 refused + 1 pending"
-        " (4 of 6 pairs judged so far)"
-    )
-    assert account.n_failed == 1
-
-
 def test_an_account_is_written_as_json_with_its_reasons() -> None:
     """Machines read the same account as people do."""
     account = account_of(settled(known(*history(cup(), "truncated", "refused", "truncated"))))

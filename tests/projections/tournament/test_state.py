@@ -185,15 +185,18 @@ PAID = replace(verdict(KEY), usage=USED, price=DEAR)
 WASTED = replace(failure_of(KEY), usage=USED, price=DEAR)
 
 
-def test_what_another_tournament_spent_is_its_own() -> None:
-    """Its verdicts are used for nothing here, and its cap is its own."""
+def test_what_another_tournament_was_told_is_used_and_not_paid_for() -> None:
+    """Its verdicts and scores serve here; what it asked, spent and lost is its own."""
     lost = replace(failure_of(key("lost"), "errored"), fate="perhaps billed", worst_usd=1.0)
-    elsewhere = recorded([WASTED, PAID, lost], stream=StreamId("other"))
+    scored = put_answer(key("s"), scored_plan(), 0), paid_score(key("s"), USED, OPUS)
+    elsewhere = recorded([WASTED, PAID, lost, *scored], stream=StreamId("other"))
 
     tournament = fold(tournament_of(STREAM), elsewhere)
 
     assert KEY in tournament.verdicts
+    assert tournament.is_answered(key("s"))
     assert (tournament.spent_usd, tournament.lost_usd) == (0.0, 0.0)
+    assert (dict(tournament.scales), dict(tournament.attempts)) == ({}, {})
 
 
 @pytest.mark.parametrize("reason", get_args(FailureReason))
@@ -362,15 +365,6 @@ def test_a_score_is_money_and_no_rating() -> None:
     assert given.spent_usd > 0
     assert not given.under_way
     assert given.newest is None
-
-
-def test_another_tournaments_score_is_used_and_not_paid_for() -> None:
-    """As its verdicts are; what it asked is its own."""
-    put, given = put_answer(KEY, scored_plan(), 0), paid_score(KEY, USED, OPUS)
-    tournament = fold(tournament_of(STREAM), recorded([put, given], stream=StreamId("other")))
-
-    assert tournament.is_answered(KEY)
-    assert (tournament.spent_usd, dict(tournament.scales), dict(tournament.attempts)) == (0, {}, {})
 
 
 @pytest.mark.parametrize("n_known", [0, 9, 12, 20])

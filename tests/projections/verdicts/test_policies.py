@@ -45,7 +45,6 @@ from tests.support.strategies.tournaments import tournament_histories
 
 CONCATENATE, ABSTAIN = Rule("concatenate"), Rule("abstain-on-flip")
 LENIENT = Rule(parser="lenient-tap@1")
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 MIRRORED: dict[Outcome, Outcome] = {"a": "b", "b": "a"}
 
@@ -299,13 +298,6 @@ def test_a_jury_waits_for_a_judge_that_died_beyond_the_pilot() -> None:
     halfway = piloted([A, A, A, A, A, A], [A, B, B, A, B, B], [B, A, A, A])
 
     assert halfway == ["a", "a", "a", "a", "pending", "pending"]
-
-
-def test_a_jury_of_the_pilot_and_one_more_judge_is_still_to_come_elsewhere() -> None:
-    """Beyond the pilot one judge was asked alone, and its word is no majority."""
-    found = piloted([A, A, A, A, A, A], [A, A, A], [None] * 6)
-
-    assert found == ["a", "a", "a", "pending", "pending", "pending"]
 
 
 def test_a_jury_waits_for_a_judge_whose_batch_is_in_flight() -> None:

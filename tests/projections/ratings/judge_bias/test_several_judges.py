@@ -95,16 +95,6 @@ def test_a_judge_without_a_family_is_named() -> None:
     assert "may be of its own" in str(of_unknown["claude"]["self-preference"].reason)
 
 
-def test_who_prefers_its_own_does_not_seem_more_skilled() -> None:
-    """Ann is the strongest, and before her own family stronger still."""
-    found = figures([Juror("owl"), Juror("claude", own=1.0)])
-
-    skill = found["claude"]["skill"]
-    assert skill.ci95_low is not None
-    assert skill.ci95_high is not None
-    assert skill.ci95_low < 1 < skill.ci95_high
-
-
 def test_skills_remain_where_self_preference_is_not_determined() -> None:
     """Two entrants cannot tell the two apart, but there is the simpler model."""
     pairs = judged(np.random.default_rng(1), [Juror("owl"), Juror("claude")])
