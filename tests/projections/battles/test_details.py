@@ -73,11 +73,8 @@ def test_a_failed_query_says_why_and_what_was_replied() -> None:
     first, second = only((*events, failure(forward, "refused"), lost)).orders
 
     assert (first.status, first.reply, first.verdict) == ("refused", "", None)
-    assert (second.status, second.reply, second.detail) == (
-        "unreadable",
-        "Both are fine.",
-        "no final line",
-    )
+    expected = ("unreadable", "Both are fine.", "no final line")
+    assert (second.status, second.reply, second.detail) == expected
 
 
 def test_what_is_in_a_batch_or_sent_alone_is_in_flight() -> None:

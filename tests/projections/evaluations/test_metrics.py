@@ -54,13 +54,8 @@ def test_choices_are_weighed_by_each_rule() -> None:
 
     found = values(COMPARISON, choices(long, choice(-2.0, "no"), correct=0))
 
-    assert found == {
-        "acc": 0.0,
-        "acc_tok": 1.0,
-        "acc_norm": 1.0,
-        "acc_bytes": 1.0,
-        "exact_match": 0.0,
-    }
+    expected = {"acc": 0.0, "acc_tok": 1.0, "acc_norm": 1.0, "acc_bytes": 1.0, "exact_match": 0.0}
+    assert found == expected
 
 
 def test_a_lone_text_is_right_if_greedy_decoding_gives_it() -> None:

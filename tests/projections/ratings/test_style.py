@@ -21,6 +21,7 @@ from projections.ratings.style import AdjustedRatings, rate_adjusted
 from projections.ratings.style_fit import AdjustedLikelihood, Design
 from tests.support.builders.battles import RING, Battle, in_columns
 from tests.support.builders.events import valid
+from tests.support.statistics import holds
 from tests.support.strategies.battles import SOFT, any_battles, comparable
 
 Features = Mapping[str, Floats]
@@ -176,9 +177,7 @@ def test_an_entrant_that_writes_longer_is_rated_as_if_it_did_not() -> None:
     assert found.plain.lower[0] > 1000
     assert found.ratings.lower[0] < 1000 < found.ratings.upper[0]
     _, lower, upper, deviation = coefficient[1:5]
-    assert lower is not None
-    assert upper is not None
-    assert lower < 1.5 * deviation < upper
+    assert holds(lower, 1.5 * deviation, upper)
 
 
 @pytest.mark.nightly

@@ -42,14 +42,8 @@ def test_each_outcome_is_what_became_of_its_match() -> None:
 
     assert [settlement.status for settlement in found] == fates
     assert [settlement.winner for settlement in found] == ["zoe", "kim", None, None, None, None]
-    assert [kind_of(settlement.status) for settlement in found] == [
-        "decided",
-        "decided",
-        "tie",
-        "inconsistent",
-        "failed",
-        "pending",
-    ]
+    expected = ["decided", "decided", "tie", "inconsistent", "failed", "pending"]
+    assert [kind_of(settlement.status) for settlement in found] == expected
 
 
 def test_a_missing_response_leaves_its_own_pairs_pending() -> None:
@@ -99,11 +93,8 @@ def test_a_verdict_after_a_retry_is_no_failure() -> None:
     (match,) = matches_of(whole)
     done = known(*events, *tried, verdict(swapped.query_key, "B"), reconciled(match, "a"))
 
-    assert [statuses(tournament) for tournament in (half, whole, done)] == [
-        ["pending"],
-        ["pending"],
-        ["a"],
-    ]
+    expected = [["pending"], ["pending"], ["a"]]
+    assert [statuses(tournament) for tournament in (half, whole, done)] == expected
 
 
 def test_an_outcome_under_another_policy_does_not_count() -> None:
@@ -171,14 +162,8 @@ def test_verdicts_settle_a_pair_before_it_is_reconciled() -> None:
         for each in (early, events)
     )
 
-    assert [each.status for each in before] == [
-        "a",
-        "b",
-        "tie",
-        "inconsistent",
-        "refused",
-        "pending",
-    ]
+    expected = ["a", "b", "tie", "inconsistent", "refused", "pending"]
+    assert [each.status for each in before] == expected
     assert after == before == settled(known(*events))
 
 

@@ -160,11 +160,8 @@ def test_outcomes_are_the_newest_of_each_pair(ledger: Ledger) -> None:
     before = told(ledger, events, "SELECT outcome, winner FROM outcomes ORDER BY position")
     after = told(ledger, [again], "SELECT outcome, winner FROM outcomes ORDER BY position")
 
-    assert [tuple(row.values()) for row in before] == [
-        ("a", "zoe"),
-        ("tie", None),
-        ("inconsistent", None),
-    ]
+    expected = [("a", "zoe"), ("tie", None), ("inconsistent", None)]
+    assert [tuple(row.values()) for row in before] == expected
     assert [tuple(row.values()) for row in after] == [
         ("tie", None),
         ("inconsistent", None),
