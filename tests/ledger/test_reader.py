@@ -73,6 +73,14 @@ def test_as_of_a_time_is_what_was_recorded_by_then(
     assert read == [each for each in everything if each.recorded_at <= at]
 
 
+def test_the_last_position_known_at_a_time_is_told() -> None:
+    """None before the first event; all of them after the last."""
+    with ledger_of([*verdicts(3)], [2, 0, 3]) as ledger:
+        found = [ledger.position_at(after_noon(seconds)) for seconds in (1, 2, 4, 5)]
+
+    assert found == [0, 2, 2, 3]
+
+
 @given(ours=histories(4), theirs=histories(4), pauses=pauses(), seconds=SECONDS)
 def test_as_of_a_time_of_a_merged_ledger_is_the_longest_prefix_known_then(
     ours: list[Event], theirs: list[Event], pauses: list[int], seconds: int

@@ -14,7 +14,7 @@ POE = entrant("poe", loader="hydra", hydra=HEADS)
 BATCHES = judge("opus", provider="anthropic-batch", model="opus")
 
 
-HYDRAS = [
+HYDRAS: list[dict[str, object]] = [
     {"heads_depth": 3},
     {"security": shards("security", 3)},
     {"security": (*shards("security", 1), OTHER)},

@@ -156,6 +156,22 @@ def test_the_prompts_that_are_needed_reach_the_target() -> None:
     assert half_widths(pilot.projected(meets, n_prompts - 2)).mean() > 25.0
 
 
+@pytest.mark.no_cover
+def test_fewer_pairs_a_prompt_say_less_but_more_for_each() -> None:
+    """Pairs of a prompt share its answers: twice the pairs is less than twice the evidence."""
+    (battles,) = drawn(1, 8)
+    pilot = of_pilot(battles)
+
+    widths = [
+        half_widths(pilot.projected(meets_by(design, 8), N_PROMPTS)).mean()
+        for design in ("2", "4", "8", "all")
+    ]
+
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] / widths[1] == pytest.approx(2**0.5, abs=0.05)
+    assert 1 < widths[1] / widths[2] < 1.35
+
+
 def test_what_pairs_of_a_prompt_share_is_unknown_where_none_have_an_entrant_in_common() -> None:
     """So a sparse pilot forecasts sparse designs only."""
     (battles,) = drawn(1, 8)

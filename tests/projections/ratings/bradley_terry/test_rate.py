@@ -170,6 +170,19 @@ def test_twice_the_data_is_as_sure_as_the_root_of_two(ties: TieModel, rows: list
     assert (variances[0] <= variances[1] * (1 + 1e-6)).all()
 
 
+@pytest.mark.parametrize("interval", get_args(IntervalKind))
+@pytest.mark.parametrize("unit", get_args(IntervalUnit))
+def test_a_rating_does_not_depend_on_its_interval(
+    interval: IntervalKind, unit: IntervalUnit
+) -> None:
+    """A mean over resamples, as others report, would change with the seed."""
+    usual = rated(UPSETS)
+
+    other = rated(UPSETS, interval=interval, unit=unit, resamples=7, seed=5)
+
+    assert other.rating.tolist() == usual.rating.tolist()
+
+
 @pytest.mark.parametrize("interval", ["bayesian", "multinomial"])
 def test_a_bootstrap_depends_on_its_seed_alone(interval: IntervalKind) -> None:
     """The seed is recorded so that the interval can be found again."""

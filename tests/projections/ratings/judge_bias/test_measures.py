@@ -103,6 +103,16 @@ def test_a_single_judge_has_habits_and_no_skill() -> None:
     assert found["opus", "self-preference", "Claude"].reason is not None
 
 
+def test_a_jury_has_skills_and_who_did_not_judge_has_nothing() -> None:
+    """All are compared on what they share."""
+    found = figures(held(drawn(1, A, A, A, B), drawn(2, A, A, B, SLOT_A), []))
+
+    assert {name for name, _, _ in found} == {"opus", "owl"}
+    assert found["opus", "skill", None].value == 1.0
+    assert ("owl", "skill", None) in found
+    assert found["owl", "self-preference", None].value is None
+
+
 @pytest.mark.no_cover
 def test_length_is_told_for_a_response_that_is_twice_as_long() -> None:
     """Styles that never differ have a reason instead."""
