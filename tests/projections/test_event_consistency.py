@@ -12,7 +12,7 @@ from ledger.events.judging import Verdict, VerdictReceived, repeat_key
 from ledger.events.registration import PromptRegistered
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
-from ledger.identity import StreamId
+from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.event_consistency import ConsistencyCheck
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
@@ -186,18 +186,23 @@ TRUE: tuple[Event, ...] = (*ASKED, *SAID, reconciled(MATCH, "a"))
 RESPONSE = next(each for each in answered(opened()) if isinstance(each, ResponseGenerated))
 PROMPT = prompt()
 PLANNED_BATCH = planned_batch(FORWARD, SWAPPED)
+NO_BATCH = f"its batch {PLANNED_BATCH.batch_key[:12]} was not planned before it"
 BATCH, BATCHED = PLANNED_BATCH.batch_key, sent(PLANNED_BATCH.batch_key)
 
 
 PUT, SCORE = put_answer(key("q"), scored_plan(), 0), score(key("q"))
 SHARED = shared(key("q"), scored_plan(), 1)
-UNASKED = f"it answers query {key('q')[:12]}, which was not submitted before it"
 AGAIN = replace(ASKED[0], query_key=repeat_key(FORWARD), repeats=FORWARD)
 OF_STRANGERS = replace(plan("amy", n_items=2), items=(key("?"), *plan(n_items=1).items))
 CHOSEN = plan(kind="comparison", n_items=1)
 PLANNED: tuple[Event, ...] = (*REGISTERED, PLANNED_EVALUATION)
 UNPLANNED = f"its run {PLANNED_EVALUATION.run_key[:12]} was not planned before it"
 COUNTS = "samples observed: 1, unscorable: {}, neither: {}; the event says {} and {}"
+
+
+def unasked(query: Digest) -> str:
+    """Return what is said of an answer to a query that nobody sent."""
+    return f"it answers query {query[:12]}, which was not submitted before it"
 
 
 class Case(NamedTuple):
@@ -210,15 +215,9 @@ class Case(NamedTuple):
 
 CASES = {
     "verdict on a query never submitted": Case(
-        (ASKED[0], SAID[1]),
-        f"it answers query {SWAPPED[:12]}, which was not submitted before it",
-        (ASKED[1], SAID[1]),
+        (ASKED[0], SAID[1]), unasked(SWAPPED), (ASKED[1], SAID[1])
     ),
-    "verdict on a query submitted later": Case(
-        (SAID[0],),
-        f"it answers query {FORWARD[:12]}, which was not submitted before it",
-        (ASKED[0], SAID[0]),
-    ),
+    "verdict on a query submitted later": Case((SAID[0],), unasked(FORWARD), (ASKED[0], SAID[0])),
     "verdict that its reply does not say": Case(
         (ASKED[0], replace(SAID[0], verdict="TIE")),
         "its reply says A, the event says TIE",
@@ -235,9 +234,7 @@ CASES = {
         (ASKED[0], SAID[0]),
     ),
     "failure of a query never submitted": Case(
-        (ASKED[0], failure(MATCH.swapped)),
-        f"it answers query {SWAPPED[:12]}, which was not submitted before it",
-        (ASKED[1], failure(MATCH.swapped)),
+        (ASKED[0], failure(MATCH.swapped)), unasked(SWAPPED), (ASKED[1], failure(MATCH.swapped))
     ),
     "outcome before its second verdict": Case(
         (*ASKED, SAID[0], reconciled(MATCH, "a")),
@@ -269,18 +266,12 @@ CASES = {
         "it says 'a' for identical responses, which always tie",
         (replace(reconciled(MATCH, "tie"), basis="identical", swapped=FORWARD),),
     ),
-    "batch that nobody planned": Case(
-        (BATCHED,), f"its batch {BATCH[:12]} was not planned before it", (PLANNED_BATCH, BATCHED)
-    ),
+    "batch that nobody planned": Case((BATCHED,), NO_BATCH, (PLANNED_BATCH, BATCHED)),
     "end of a batch that nobody planned": Case(
-        (ended(BATCH),),
-        f"its batch {BATCH[:12]} was not planned before it",
-        (PLANNED_BATCH, BATCHED, ended(BATCH)),
+        (ended(BATCH),), NO_BATCH, (PLANNED_BATCH, BATCHED, ended(BATCH))
     ),
     "failure of a batch that nobody planned": Case(
-        (not_created(BATCH),),
-        f"its batch {BATCH[:12]} was not planned before it",
-        (PLANNED_BATCH, not_created(BATCH)),
+        (not_created(BATCH),), NO_BATCH, (PLANNED_BATCH, not_created(BATCH))
     ),
     "query of a batch that was not submitted": Case(
         (PLANNED_BATCH, replace(ASKED[0], batch_key=BATCH)),
@@ -305,8 +296,10 @@ CASES = {
         "unknown parser 'palm@1'; a newer tourney may know it",
         (PUT, SCORE),
     ),
-    "score of a query never submitted": Case((SCORE,), UNASKED, (PUT, SCORE)),
-    "shared score of a query never submitted": Case((SHARED,), UNASKED, (PUT, SCORE, SHARED)),
+    "score of a query never submitted": Case((SCORE,), unasked(key("q")), (PUT, SCORE)),
+    "shared score of a query never submitted": Case(
+        (SHARED,), unasked(key("q")), (PUT, SCORE, SHARED)
+    ),
     "score paid for twice": Case((PUT, SCORE, SCORE), PAID_TWICE, (PUT, SCORE)),
     "verdict paid for twice": Case(
         (*ASKED, *SAID, replace(SAID[0], reply="Once more.\nVERDICT: A")), PAID_TWICE, TRUE
