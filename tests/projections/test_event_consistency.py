@@ -452,6 +452,7 @@ def test_tournaments_that_were_merged_may_have_paid_for_the_same() -> None:
     """Their ledgers knew nothing of each other."""
     assert faults_of(*ASKED, *SAID, *SAID, streams=[STREAM] * 4 + [OTHER] * 2) == []
     assert faults_of(PUT, SCORE, PUT, SCORE, streams=[STREAM] * 2 + [OTHER] * 2) == []
+    assert faults_of(RESPONSE, RESPONSE, streams=[STREAM, OTHER]) == []
 
 
 OTHERWISE = (verdict(FORWARD, "B"), verdict(SWAPPED, "A"))

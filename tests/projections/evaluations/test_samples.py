@@ -58,12 +58,12 @@ def test_an_answer_stands_beside_what_was_asked_and_expected() -> None:
 def test_of_choices_the_likeliest_is_the_answer_and_of_equals_a_wrong_one() -> None:
     """With the texts that the ledger has; the right one would look as if it had been preferred."""
     found, even = (
-        read("comparison", ENDING, choices(*map(choice, weights), correct=1))
-        for weights in ((-1.0, -2.0, -3.0), (-1.0, -1.0, -3.0))
+        read("comparison", ENDING, choices(*map(choice, weights), correct=correct))
+        for weights, correct in (((-1.0, -2.0, -3.0), 1), ((-1.0, -1.0, -3.0), 0))
     )
 
     assert found[1:9] == ("a dose", ENDING.choices, " of", None, " a", 0.0, False, None)
-    assert (even.answered, even.score, even.is_right) == (" of", 0.5, False)
+    assert (even.answered, even.score, even.is_right) == (" a", 0.5, False)
 
 
 def test_a_lone_text_is_no_choice() -> None:
