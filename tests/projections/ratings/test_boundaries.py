@@ -15,6 +15,7 @@ from projections.ratings.boundaries import (
     Spending,
     critical_values,
     gradual,
+    late,
     levels,
     mixture,
 )
@@ -78,6 +79,20 @@ def test_either_end_of_an_interval_is_wrong_at_some_look_as_rarely_as_allowed(
 
     by_each_look = np.logical_or.accumulate(is_wrong, axis=1).mean(axis=0)
     assert by_each_look == pytest.approx([gradual(share) for share in shares], abs=0.0012)
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("shares", [FOUR_LOOKS, (0.3, 0.35, 0.9, 1.0), (1.0,)])
+def test_critical_values_of_one_difference_are_those_of_its_levels(
+    shares: tuple[float, ...],
+) -> None:
+    """They are simulated: of so many draws, the first of four looks finds 27 by late spending."""
+    found = critical_values(PAIR, Schedule(shares), n_draws=N_DRAWS)
+
+    wanted = z_of(levels(shares, late))
+    assert found[1:] == pytest.approx(wanted[1:], abs=0.05)
+    assert found[0] == pytest.approx(wanted[0], abs=0.35)
+    assert found[-1] == pytest.approx(wanted[-1], abs=0.02)
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,21 @@ def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:
 
 
 @pytest.mark.no_cover
+def test_an_interval_is_about_the_rating() -> None:
+    """It stands in the row of the entrant that it is about, and only if it was asked for."""
+    lost, won, first = list[Fate](["b"]), list[Fate](["a", "b", "b"]), list[Fate](["b", "a", "a"])
+    fates = [*lost * 12, *won * 3, *first * 3]
+    resampled = table(*fates, elo=replace(ELO, bootstraps=100), n_prompts=10)
+    without = table(*fates, n_prompts=10)
+
+    for row in resampled.rows:
+        assert row.rating is not None
+        assert ((row.ci95_low or 0) + (row.ci95_high or 0)) / 2 == pytest.approx(row.rating)
+    assert {(row.ci95_low, row.ci95_high) for row in without.rows} == {(None, None)}
+    assert [row.rating for row in without.rows] == [row.rating for row in resampled.rows]
+
+
+@pytest.mark.no_cover
 def test_prompts_whose_pairs_all_tied_are_drawn_too() -> None:
     """Another bank would have more of them, or fewer; a resample may be of nothing else.
 

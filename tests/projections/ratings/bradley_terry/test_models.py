@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.ratings import BradleyTerryParameters
+from ledger.events.ratings import BradleyTerryParameters, IntervalKind
 from projections.battles.columns import CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
@@ -162,6 +162,18 @@ def test_a_prior_makes_a_fit_finite_unless_all_are_ties() -> None:
 
     assert 1000 < decided.rating[0] < inf
     assert {row.reason for row in tied.rows()} == {"no finite fit"}
+
+
+@pytest.mark.parametrize("interval", ["bayesian", "multinomial"])
+def test_resamples_without_a_finite_fit_are_found_out(interval: IntervalKind) -> None:
+    """With its one loss drawn out, a never loses; a solver would climb until numbers end."""
+    rows = played({("a", "b"): (10, 1, 5)})
+    parameters = BradleyTerryParameters(ties="davidson", interval=interval, resamples=200)
+
+    ratings = rate(in_columns(rows), parameters)
+
+    some = interval == "multinomial"
+    assert (bool(ratings.n_without_fit.all()), bool(ratings.upper[0] == inf)) == (some, some)
 
 
 def test_a_score_between_is_refused() -> None:
