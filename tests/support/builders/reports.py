@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from commands.report.subject import Subject
 from ledger.events.judging import VerdictReceived
 from ledger.events.registry import Event
-from ledger.identity import StreamId
 from projections.artifacts.results import results_of
 from projections.evaluations.metrics import metrics_of
 from projections.evaluations.samples import ITEMS
@@ -22,16 +21,16 @@ from tests.support.builders.events import STREAM, known, recorded, responses
 from tests.support.builders.worlds import Fate, become, matches_of, publication
 
 
-def subject(*events: Event, stream: StreamId = STREAM) -> Subject:
+def subject(*events: Event) -> Subject:
     """Return what a report on these events is about."""
-    told_of = recorded(events, stream=stream)
-    tournament = fold(tournament_of(stream), told_of)
+    told_of = recorded(events)
+    tournament = fold(tournament_of(STREAM), told_of)
     told = publication(tournament)
     terms = replace(told.terms, judge=tournament.panel[0].judge_id)
     results = results_of(tournament, replace(told, terms=terms))
-    runs = fold(evaluations_of(stream), told_of).runs
+    runs = fold(evaluations_of(STREAM), told_of).runs
     items = fold(ITEMS, told_of)
-    return Subject(results, Spend(stream), tuple(map(metrics_of, runs)), items, is_run=True)
+    return Subject(results, Spend(STREAM), tuple(map(metrics_of, runs)), items, is_run=True)
 
 
 HOSTILE: Final = [
