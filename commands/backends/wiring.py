@@ -163,16 +163,11 @@ def _responder_of(section: EndpointSection) -> ResponderOf:
         return lambda entrant, _: _anthropic_responder(entrant, n_at_a_time)
     with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.askers import EndpointResponder
-        from commands.backends.endpoint.server import Endpoint, patience_s
+        from commands.backends.endpoint.server import Endpoint
     name = f"{section.model!r} of entrant {section.id!r}"
     key, variable = key_in(section.api_key_env), section.api_key_env
-
-    def responder(entrant: Entrant, refused: Sequence[ParameterRefused]) -> Responder:
-        timeout_s = patience_s(entrant.max_new_tokens)
-        server = Endpoint(section.base_url, name, key, variable, timeout_s, n_at_a_time)
-        return EndpointResponder(entrant, server, refused)
-
-    return responder
+    server = Endpoint(section.base_url, name, key, variable, n_at_a_time=n_at_a_time)
+    return lambda entrant, refused: EndpointResponder(entrant, server, refused)
 
 
 def _anthropic_responder(entrant: Entrant, n_at_a_time: int) -> Responder:
@@ -357,14 +352,14 @@ def _openai_batches(
 
 def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
     with needs_extra("endpoint", "openai"):
-        from commands.backends.endpoint.server import Endpoint, patience_s
+        from commands.backends.endpoint.server import Endpoint
     section = section_of(settings, judge)
     return Endpoint(
         base_url=section.base_url or OPENAI_URL,  # panel_of rejects other servers without one
         model=f"judge {judge.model!r}",
         api_key=key_in(section.api_key_env),
         key_variable=section.api_key_env,
-        timeout_s=patience_s(section.max_tokens),
+        timeout_s=section.timeout_s,
         n_at_a_time=settings.judge.concurrency,
     )
 

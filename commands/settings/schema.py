@@ -152,6 +152,8 @@ class JudgeSection(Section):
     `openai-batch`: likewise; left out, OpenAI's."""
     api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)
     """Servers: the environment variable with the key, which only this server gets."""
+    timeout_s: float = Field(default=600.0, gt=0)
+    """Servers: longest wait for a part of an answer, in seconds."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     """Servers: further keys of each request, sent as they are. Without `temperature` it is 0, or
     left out if the server takes none."""
@@ -365,7 +367,6 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("judge", "reasoning_effort"): "call it effort",
     ("judge", "skip_identical"): "leave it out: identical responses tie without being asked about",
     ("judge", "tie_band"): "leave it out: responses within 1 point of chrF tie",
-    ("judge", "timeout_s"): "leave it out: an answer has 10 minutes, or 1 s for each 10 tokens",
     ("judge", "max_tokens_key"): "leave it out: the name that a server takes is learnt from it",
     ("judge", "greedy"): (
         "leave it out: a server that takes no temperature is asked without one; for another than 0"

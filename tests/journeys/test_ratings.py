@@ -266,17 +266,6 @@ def test_ratings_are_exported_and_imported_in_judgearenas_shape(
     assert "within a group" not in exported.stderr
 
 
-def test_ratings_of_imported_battles_are_exported_too(tourney: Tourney) -> None:
-    """With who rated each entrant, and the judge if there was one."""
-    tourney("import", "battles", "votes.csv", "--name", "people")
-
-    found = fields(tourney("export", "elo-ratings", "--name", "people"))
-
-    assert (found["arena"], found["judge_model"]) == ("people", "opus")
-    sources = {row["model"]: row["source"] for row in found["ratings"]}
-    assert sources == {"amy": "human", "gpt": "human", "zoe": "human", "new": "evaluated"}
-
-
 def test_an_export_says_who_cannot_be_compared(folder: Path, tourney: Tourney) -> None:
     """Readers of JudgeArena's file take it for one list; who writes it must know better."""
     (folder / "islands.csv").write_text(

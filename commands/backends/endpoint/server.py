@@ -54,14 +54,6 @@ class _OpenAIClient(GuardedClient, openai.DefaultHttpxClient):
     """Has the SDK's limits."""
 
 
-_SLOWEST: Final = 10.0  # tokens a second, of a large model that shares a GPU
-
-
-def patience_s(n_tokens: int) -> float:
-    """Return how long to wait for an answer of so many tokens, of which none comes before all."""
-    return max(TIMEOUT_S, n_tokens / _SLOWEST)
-
-
 @dataclass(frozen=True)
 class Endpoint:
     """A server, and the entrant or judge that it runs."""

@@ -17,7 +17,7 @@ from commands.settings.api_keys import redacted, without_keys
 from ledger.store import utc_now
 
 CONNECT_S: Final = 10.0
-TIMEOUT_S: Final = 600.0  # of a request for a usual text
+TIMEOUT_S: Final = 600.0  # of a request, where no setting says otherwise
 FREE_CALL_S: Final = 60.0  # for each part of an answer that costs nothing: it can be asked again
 _SHOWN: Final = 30  # bytes of a body that is not JSON, enough to recognize a web page
 _LONGEST_KEY: Final = 2_000  # bytes of it in which a key is looked for

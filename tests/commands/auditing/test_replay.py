@@ -45,11 +45,6 @@ def test_a_run_follows_from_the_first_event_again(ledger: Ledger, run: Published
     assert replay(ledger, STREAM) == Replayed(runs=(NAME,), differences=())
 
 
-def test_a_folder_that_was_left_alone_does_not_differ(ledger: Ledger, run: PublishedRun) -> None:
-    """What lies there is what was published."""
-    assert replay(ledger, STREAM, against=run.folder) == Replayed(runs=(NAME,), differences=())
-
-
 @pytest.mark.parametrize(
     ("offset", "n_kept"), [(0, None), (40, None), (None, 100)], ids=["first", "later", "cut"]
 )

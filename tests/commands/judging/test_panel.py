@@ -88,6 +88,7 @@ def test_all_that_determines_a_reply_is_in_the_judge() -> None:
         (PAID, {"cache": "1h"}),
         (SERVED, {"base_url": "http://[::1]:8001"}),
         (SERVED, {"api_key_env": "MISTRAL_API_KEY"}),
+        (SERVED, {"timeout_s": 5}),
     ],
 )
 def test_how_and_where_judges_are_asked_makes_no_other_judge(
