@@ -79,7 +79,7 @@ _BATCHES: Final = (
 _IMPORTS: Final = _of("imports", "responses", "battles", "elo-ratings", "hydra-weights")
 _EXPORTS: Final = (
     *_of("exports", "events", "battles", "elo-ratings", "results"),
-    *_of("publishing", "hub", "every-eval-ever", "mlflow", "wandb"),
+    *_of("exports", "hub", "every-eval-ever", "mlflow", "wandb"),
 )
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (

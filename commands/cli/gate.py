@@ -82,7 +82,7 @@ def gate(
     source = read_verdicts(selection)
     require_known("entrant", question.pair, source.roster)
     rows = [look.row for look in gate_looks(source.state, source.judge, question)]
-    selection.writer.write(with_source(_table(rows, question, source), source))
+    selection.write(with_source(_table(rows, question, source), source))
     verdicts = {row.verdict for row in rows}
     if code := _WORSE if "worse" in verdicts else _NOT_ENOUGH if "not enough" in verdicts else 0:
         raise typer.Exit(code)

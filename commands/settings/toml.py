@@ -149,7 +149,9 @@ def read_toml(path: Path) -> tuple[str, Table]:
         remedy = "name one with --config, or make one with `tourney init`"
         raise ConfigurationError([f"{path}: there is no such file; {remedy}"]) from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError([f"{path}: not TOML: {error}"]) from error
+        line = re.search(r"at line (\d+)", str(error))
+        place = f"{path}:{line[1]}" if line else path
+        raise ConfigurationError([f"{place}: not TOML: {error}"]) from error
     except UnicodeDecodeError as error:
         raise ConfigurationError([f"{path}: {no_utf8(error)}"]) from error
     except OSError as error:

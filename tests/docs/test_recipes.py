@@ -8,10 +8,10 @@ from msgspec import UNSET
 
 from ledger.events.requests import RequestsSubmitted
 from ledger.events.responses import ResponseGenerated
-from ledger.store import Ledger
 from tests.docs import own
 from tests.docs.pages import DOCS, blocks, shown
 from tests.providers.dialects import DIALECTS
+from tests.support.command_line.settled import events_in
 
 _RECIPE: Final = "recipe: "
 RECIPES: Final = {
@@ -47,20 +47,15 @@ def test_a_recipe_does_what_its_page_says(name: str, tmp_path: Path) -> None:
         lay_out(tmp_path, RECIPES[name], fake.url)
         shown(tmp_path, "tourney apply generate")
 
-    with Ledger.open(tmp_path / "tournament.db") as ledger:
-        events = [each.event for each in ledger.read()]
-    responses = [each for each in events if isinstance(each, ResponseGenerated)]
+    responses = events_in(tmp_path, ResponseGenerated)
     models = {"base": dialect.base, "security": dialect.adapter}
     recorded = {(models[each.entrant_id], each.seed, each.text) for each in responses}
     assert recorded == {
         (body["model"], body["seed"], f"I am {body['model']}.") for body in fake.traffic.asked
     }
     assert len(recorded) == len(fake.traffic.asked) == 2 * N_PROMPTS
-    told = {
-        each.entrant: each.server
-        for each in reversed(events)
-        if isinstance(each, RequestsSubmitted)
-    }
+    asked = reversed(events_in(tmp_path, RequestsSubmitted))
+    told = {each.entrant: each.server for each in asked}
     assert told == {
         "base": dialect.of_base or UNSET,
         "security": dialect.of_adapter or UNSET,

@@ -11,7 +11,7 @@ from functools import partial
 from math import fsum
 from pathlib import Path
 from signal import SIGKILL
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -22,9 +22,7 @@ from commands.entrants.batches import EntrantSide
 from commands.spending.billing import settlement
 from commands.spending.budget import everything_usd
 from commands.spending.price_table import price_table
-from ledger.auditing.audit import audit
 from ledger.events.money import Usage, cost_usd
-from ledger.events.requests import Charge, RequestsSettled
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -36,6 +34,7 @@ from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.command_line import paid
 from tests.support.command_line.killing import kill
+from tests.support.command_line.settled import events_in
 from tests.support.command_line.warm import MOST_QUERIES, Ended
 from tests.support.faults.death import Death, before
 from tests.support.patience import PATIENCE_S
@@ -66,17 +65,12 @@ def fake() -> Iterator[FakeAnthropic]:
 
 def said_in(folder: Path) -> list[ResponseGenerated]:
     """Return the responses on a sound ledger."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        assert audit(ledger) == ()
-        events = [recorded.event for recorded in ledger.read(types=["ResponseGenerated"])]
-    return [each for each in events if isinstance(each, ResponseGenerated)]
+    return events_in(folder, ResponseGenerated)
 
 
-def charges_in(folder: Path) -> list[Charge]:
-    """Return what became of the requests to entrants."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        steps = [recorded.event for recorded in ledger.read(types=["RequestsSettled"])]
-    return [each for step in steps if isinstance(step, RequestsSettled) for each in step.charges]
+def batches_in(folder: Path, fake: FakeAnthropic) -> Any:  # noqa: ANN401  # JSON
+    """Return the rows of `batch list`."""
+    return json.loads(paid.tourney(folder, "batch", "list", "--json", url=fake.url).out)["rows"]
 
 
 def batch_usd(usage: Usage, entrant: str) -> float:
@@ -86,12 +80,17 @@ def batch_usd(usage: Usage, entrant: str) -> float:
     return cost_usd(usage, priced.price(usage, in_batch=False)) / 2
 
 
+def require_billed_once(folder: Path, fake: FakeAnthropic) -> None:
+    """Compare the bill with the ledger: each paid answer is there, once."""
+    answered = [each for each in paid.charges_in(folder) if each.fate == "answered"]
+    n_paid = fake.bill().n_paid_by_custom_id
+    assert Counter(each.request for each in answered) == n_paid
+    assert set(n_paid.values()) <= {1}
+
+
 def require_paid_as_recorded(folder: Path, fake: FakeAnthropic) -> None:
     """Compare the bill with the ledger: each paid answer is there once, at half of its price."""
-    bill = fake.bill()
-    answered = [each for each in charges_in(folder) if each.fate == "answered"]
-    assert Counter(each.request for each in answered) == bill.n_paid_by_custom_id
-    assert set(bill.n_paid_by_custom_id.values()) <= {1}
+    require_billed_once(folder, fake)
     with Ledger.read_only(folder / "tournament.db") as ledger:
         spent = fold(spend_of(StreamId("paid")), ledger.read()).entrants
     usd = fsum(
@@ -187,14 +186,6 @@ def test_killed_again_and_again_nothing_is_asked_twice(
     require_done(folder, fake)
 
 
-def test_two_commands_at_once_pay_once(folder: Path, fake: FakeAnthropic) -> None:
-    """The second waits for the first, and finds all of it done."""
-    first, second = (paid.command(folder, *GENERATE, url=fake.url) for _ in range(2))
-
-    assert (first.wait().code, second.wait().code) == (0, 0)
-    require_done(folder, fake)
-
-
 @pytest.mark.parametrize(
     "trouble",
     [
@@ -248,11 +239,11 @@ def test_no_wait_sends_and_the_batch_commands_serve_entrants(folder: Path) -> No
         sent = paid.tourney(folder, *send, url=fake.url)
         waiting = paid.tourney(folder, *send, url=fake.url)
         planned = paid.tourney(folder, "plan", "generate", url=fake.url)
-        rows = json.loads(paid.tourney(folder, "batch", "list", "--json", url=fake.url).out)["rows"]
+        rows = batches_in(folder, fake)
         stopped = paid.tourney(folder, "batch", "cancel", rows[0]["batch"], url=fake.url)
         fake.end_batches()
         received = paid.tourney(folder, "batch", "wait", url=fake.url)
-        after = json.loads(paid.tourney(folder, "batch", "list", "--json", url=fake.url).out)
+        after = batches_in(folder, fake)
         again = paid.tourney(folder, *send, url=fake.url)
         fake.end_batches()
 
@@ -264,7 +255,7 @@ def test_no_wait_sends_and_the_batch_commands_serve_entrants(folder: Path) -> No
     assert [(row["judge"], row["status"], row["n_queries"]) for row in rows] == [
         (name, "in flight", n) for name in MODELS for n in (4, 2)
     ]
-    assert [row["n_verdicts"] for row in after["rows"]] == [0, 2, 4, 2]
+    assert [row["n_verdicts"] for row in after] == [0, 2, 4, 2]
 
 
 @pytest.mark.nightly
@@ -285,15 +276,14 @@ def test_a_batch_that_ended_unbilled_is_not_taken_up(folder: Path, fake: FakeAnt
     """Its errors are results: there is nothing more to receive."""
     fake.inject(shares=Shares(errored=0.5))
     failed = paid.tourney(folder, *GENERATE, url=fake.url)
-    show = ("batch", "list", "--json")
-    rows = json.loads(paid.tourney(folder, *show, url=fake.url).out)["rows"]
+    rows = batches_in(folder, fake)
     waited = paid.tourney(folder, "batch", "wait", rows[0]["batch"], url=fake.url)
 
     assert failed.code == 1
     assert 0 < len(said_in(folder)) < N_RESPONSES
     assert waited.code == 2
     assert "each of its requests has a result" in waited.err
-    assert json.loads(paid.tourney(folder, *show, url=fake.url).out)["rows"] == rows
+    assert batches_in(folder, fake) == rows
 
 
 def test_a_batch_that_is_gone_is_given_up_at_its_worst_cost(
@@ -306,7 +296,7 @@ def test_a_batch_that_is_gone_is_given_up_at_its_worst_cost(
         fake.end_batches()
         fake.advance(timedelta(days=30))
         lost = paid.tourney(folder, "batch", "wait", url=fake.url)
-        rows = json.loads(paid.tourney(folder, "batch", "list", "--json", url=fake.url).out)["rows"]
+        rows = batches_in(folder, fake)
         given_up = [
             paid.tourney(folder, "batch", "forget", row["batch"], url=fake.url) for row in rows
         ]
@@ -314,7 +304,7 @@ def test_a_batch_that_is_gone_is_given_up_at_its_worst_cost(
 
         assert lost.code != 0
         assert [each.code for each in given_up] == [0] * 2, given_up[0].err
-        charges = charges_in(folder)
+        charges = paid.charges_in(folder)
         assert {each.fate for each in charges} == {"perhaps billed"}
         assert fsum(each.usd or 0 for each in charges) == pytest.approx(worst_usd)
 
@@ -394,16 +384,14 @@ def test_an_answer_redacted_while_the_next_turn_is_in_flight_stops_no_batch(fold
 
         received = paid.tourney(folder, "batch", "wait", url=fake.url)
         again = paid.tourney(folder, *GENERATE, url=fake.url)
-        rows = json.loads(paid.tourney(folder, "batch", "list", "--json", url=fake.url).out)["rows"]
+        rows = batches_in(folder, fake)
 
         assert (received.code, again.code) == (0, 0), received.err + again.err
         assert "1 result for entrant 'opus' left out" in received.err
         assert {row["status"] for row in rows} == {"ended"}
         assert len(said_in(folder)) == 2 * 2 * 2 - 1
         assert len(fake.bill().batches) == 4  # of each entrant one a turn
-        answered = Counter(each.request for each in charges_in(folder) if each.fate == "answered")
-        assert answered == fake.bill().n_paid_by_custom_id
-        assert set(answered.values()) == {1}
+        require_billed_once(folder, fake)
 
 
 def test_entrants_elsewhere_are_asked_while_batches_go_on(folder: Path) -> None:

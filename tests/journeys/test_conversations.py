@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ledger.auditing.audit import audit
 from ledger.events.conversations import transcript
 from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger
-from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Json, Said
-from tests.support.command_line.launching import Completed, launch
+from tests.providers.openai import MODEL, FakeOpenAI, Json, Said
+from tests.support.builders.commands import write_bank
+from tests.support.command_line.launching import done
+from tests.support.command_line.served import Served
+from tests.support.command_line.settled import events_in
 from tests.support.command_line.warm import begin
 from tests.support.faults.death import Death
 
@@ -76,46 +78,13 @@ def lay_out(
     folder: Path, servers: Mapping[str, FakeOpenAI], bank: Sequence[Mapping[str, object]]
 ) -> None:
     """Write the files of a tournament of three servers."""
-    (folder / "bank.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in bank))
-    (folder / "prices.toml").write_text(PRICES)
-    (folder / "quality.md").write_text(
-        "<!-- version: 1 -->\n+++\nneeds_gold = false\n+++\n# Quality\n\nWhich is better?\n"
-    )
-    entrants = "".join(
-        f'[[entrants]]\nid = "{name}"\nloader = "endpoint"\nmodel = "{MODEL}"\n'
-        f'revision = "{name}"\nbase_url = "{servers[name].url}"\n\n'
+    place = Served(folder, servers["judge"], n_prompts=0)
+    write_bank(folder / "bank.jsonl", bank)
+    entrants = {
+        name: f'model = "{MODEL}"\nrevision = "{name}"\nbase_url = "{servers[name].url}"\n'
         for name in ENTRANTS
-    )
-    (folder / "tournament.toml").write_text(
-        f"""\
-[tournament]
-id = "talks"
-
-[prompts]
-bank = "bank.jsonl"
-
-[generation]
-max_new_tokens = 40
-
-{entrants}
-[[rubrics]]
-dimension = "quality"
-path = "quality.md"
-
-[judge]
-provider = "endpoint"
-model = "{MODEL}"
-base_url = "{servers["judge"].url}"
-prices = "prices.toml"
-"""
-    )
-
-
-def done(folder: Path, *words: str, code: int = 0) -> Completed:
-    """Run a command that ends so."""
-    ended = launch(folder, *words)
-    assert ended.returncode == code, ended.stderr + ended.stdout
-    return ended
+    }
+    place.configure(entrants, further="[generation]\nmax_new_tokens = 40\n")
 
 
 def require_right_turns(name: str, server: FakeOpenAI) -> None:
@@ -184,10 +153,7 @@ def test_whatever_is_killed_no_question_is_answered_twice(
         begin(folder, ("apply", "generate", "--yes"), os.environ, death=Death(step)).wait()
     done(folder, "apply", "generate", "--yes")
 
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        assert audit(ledger) == ()
-        events = [recorded.event for recorded in ledger.read()]
-    responses = [each for each in events if isinstance(each, ResponseGenerated)]
+    responses = events_in(folder, ResponseGenerated)
     assert len({each.response_key for each in responses}) == len(responses) == 3 * N_REQUESTS
     followed = {each.follows.answer for each in responses if each.follows}
     said = {each.text for each in responses if each.response_key in followed}

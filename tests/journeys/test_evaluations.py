@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -25,8 +24,8 @@ from tests.support.builders.evaluations import (
 )
 from tests.support.builders.events import STREAM, key, opened
 from tests.support.command_line.killing import kill
-from tests.support.command_line.launching import Tourney, launch
-from tests.support.command_line.settled import fields, head_of
+from tests.support.command_line.launching import Tourney, change, launch
+from tests.support.command_line.settled import events_in, fields, head_of
 from tests.support.command_line.warm import Running, begin
 from tests.support.faults.holder import held_elsewhere
 
@@ -79,26 +78,24 @@ N_SAMPLES = 12 + 4 + 6  # of an entrant
 def place(place: Path) -> Path:
     """Give the quickstart with three small evaluations, one of them of a file beside it."""
     settings = place / "tournament.toml"
-    text = settings.read_text(encoding="utf-8").partition("[[evaluations]]")[0]
-    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 300")
-    assert small_batches != text
-    settings.write_text(small_batches + SETTINGS, encoding="utf-8")
+    without_evaluations(place)
+    change(settings, "batch_tokens = 2048", "batch_tokens = 300")
+    settings.write_text(settings.read_text(encoding="utf-8") + SETTINGS, encoding="utf-8")
     (place / "mine.py").write_text(MINE, encoding="utf-8")
     return place
+
+
+def without_evaluations(folder: Path) -> None:
+    """Cut the evaluations, which stand last, from the settings."""
+    settings = folder / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").partition("[[evaluations]]")[0]
+    settings.write_text(text, encoding="utf-8")
 
 
 def tables(folder: Path) -> object:
     """Return all metrics, without the position that they were read at."""
     found = json.loads(launch(folder, "project", "metrics", "--json").stdout)
     return found["rows"]
-
-
-def observations(folder: Path) -> Iterator[SampleObserved]:
-    """Yield what was observed, of a ledger that must be without fault."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        assert audit(ledger) == ()
-        events = [recorded.event for recorded in ledger.read()]
-    yield from (event for event in events if isinstance(event, SampleObserved))
 
 
 @pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.nightly)])
@@ -117,7 +114,7 @@ def test_killed_at_random_an_evaluation_ends_as_if_undisturbed(
     assert launch(place, *words).returncode == 0
     after = launch(place, *plan)
 
-    seen = [each.natural_key for each in observations(place)]
+    seen = [each.natural_key for each in events_in(place, SampleObserved)]
     assert len(seen) == len(set(seen)) == N_SAMPLES
     assert tables(place) == tables(undisturbed)
     assert (before.returncode, done.returncode, after.returncode) == (9, 0, 0), done.stderr
@@ -158,11 +155,9 @@ def test_recorded_answers_are_scored_again_without_weights(place: Path, tourney:
 
 def require_an_evaluation_to_score_again(place: Path) -> None:
     """What nobody defines any more cannot be asked."""
-    settings = place / "tournament.toml"
-    text = settings.read_text(encoding="utf-8")
-    settings.write_text(text.partition("[[evaluations]]")[0], encoding="utf-8")
+    without_evaluations(place)
     done = launch(place, "project", "metrics", "--rescore")
-    settings.unlink()
+    (place / "tournament.toml").unlink()
     without = launch(place, "project", "metrics", "--rescore")
 
     assert (done.returncode, without.returncode) == (2, 2)
@@ -172,9 +167,7 @@ def require_an_evaluation_to_score_again(place: Path) -> None:
 
 def test_settings_without_evaluations_say_how_to_have_some(place: Path, tourney: Tourney) -> None:
     """There is nothing to plan."""
-    settings = place / "tournament.toml"
-    text = settings.read_text(encoding="utf-8")
-    settings.write_text(text.partition("[[evaluations]]")[0], encoding="utf-8")
+    without_evaluations(place)
 
     done = tourney("plan", "evaluate")
 
@@ -210,42 +203,19 @@ def tourney_on_record(folder: Path) -> Tourney:
     return partial(launch, folder)
 
 
-def test_a_table_says_each_metric_how_sure_it_is_and_of_what(tourney_on_record: Tourney) -> None:
-    """What is missing from it is said beside it, or nobody would ask."""
-    done = tourney_on_record("project", "metrics")
-
-    assert done.returncode == 0, done.stderr
-    assert all(word in done.stdout for word in ("bits_per_byte", "length_limited", "acc_tok"))
-    notes = done.stdout.splitlines()[-6:]
-    incomplete = "tuned on mmlu is incomplete: 1 of 3 samples of plan 1; evaluate again to continue"
-    assert incomplete in notes[-4]
-    assert any("base on recall: 4 of 9 items were planned" in line for line in notes)
-    assert "with prompts as clusters" in notes[-3]
-    assert notes[-2] == "No interval: it takes 6 prompts."
-    assert "base on recall: 1 unscorable, too_long: recall[3]: 4,100 tokens" in done.stdout
-    assert "only entrants with the same tokenizer" in notes[-1]
-
-
 def test_two_entrants_are_compared_on_what_both_observed(tourney_on_record: Tourney) -> None:
     """On three of four: the one that was unscorable for one of them is left out, and said so."""
-    done = tourney_on_record("project", "metrics", "--compare", "base", "tuned", "--json")
+    words = ("project", "metrics", "--compare", "base", "tuned")
+    found, shown = fields(tourney_on_record(*words, "--json")), tourney_on_record(*words).stdout
 
-    found = fields(done)
     [score] = [row for row in found["rows"] if row["metric"] == "score"]
     assert (found["schema"], found["first"]) == ("tourney/metric-differences@1", "base")
     assert score["difference"] == pytest.approx(1 / 3)
     assert (score["n_pairs"], score["n_left_out"]) == (3, 1)
     assert {row["evaluation"] for row in found["rows"]} == {"recall"}
-
-
-def test_a_comparison_says_which_way_it_goes_and_what_is_left_out(
-    tourney_on_record: Tourney,
-) -> None:
-    """A difference without its direction is half a result."""
-    done = tourney_on_record("project", "metrics", "--compare", "base", "tuned")
-
-    assert done.stdout.startswith("tuned minus base")
-    assert "recall: 1 sample left out, which only one of them has" in done.stdout
+    assert shown.startswith("tuned minus base")
+    assert "recall: 1 sample left out, which only one of them has" in shown
+    assert "only entrants with the same tokenizer" in tourney_on_record("project", "metrics").stdout
 
 
 def test_what_makes_a_comparison_less_than_fair_is_said(

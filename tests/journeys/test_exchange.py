@@ -1,23 +1,15 @@
 """What others recorded: battles and ledgers, taken in once and written out again."""
 
 import json
-import os
-import random
 import shutil
-import signal
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.importing.battles import BattleFile, import_battles
 from commands.importing.formats.catalogue import FORMATS
-from commands.importing.formats.files import records_of
-from ledger.auditing.audit import audit
-from ledger.events.imports import MAX_BATTLES, BattlesImported
 from ledger.events.registry import Event
-from ledger.storage.writer import EventWriter
 from ledger.store import Ledger
 from tests.support.builders.commands import P1, P2
 from tests.support.builders.events import STREAM, entrant, opened, prompt
@@ -25,12 +17,9 @@ from tests.support.builders.games import CHANGE, generated, judged
 from tests.support.builders.worlds import JURORS, RUBRICS, A, B, answered, heard
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields, head_of
-from tests.support.command_line.warm import begin
-from tests.support.faults.death import before
 from tests.support.faults.hostile import tamper
 
 VOTES = "model_a,model_b,winner\nbase,tuned,tie\nbase,other,model_a\n"
-N_EVENTS = 2  # that a file of votes becomes
 PLAIN = FORMATS["plain"]
 DIMENSION = b', "dimension": "factuality"'
 
@@ -249,37 +238,35 @@ def test_what_cannot_be_meant_is_refused(tourney_with_votes: Tourney, words: str
     assert why in done.stderr
 
 
-def write_ratings(place: Path) -> None:
-    """Write what people say of two entrants."""
+def test_ratings_of_others_are_taken_in_and_shown(
+    place_with_votes: Path, tourney_with_votes: Tourney
+) -> None:
+    """JudgeArena's file, as it stands beside its battles, from the best down.
+
+    Whoever opens a colleague's ledger learns from `status` the names that --name and --with take.
+    """
     ratings = [
         {"model": name, "rating": rating, "n_battles": 700, "source": "human"}
         for name, rating in (("gpt-3.5", 900.0), ("gpt-4", 1100.5))
     ]
     written = {"arena": "A", "judge_model": "opus", "ratings": ratings}
-    (place / "elo_ratings.json").write_text(json.dumps(written))
-
-
-def test_ratings_of_others_are_taken_in_and_shown(
-    place_with_votes: Path, tourney_with_votes: Tourney
-) -> None:
-    """JudgeArena's file, as it stands beside its battles, from the best down."""
-    write_ratings(place_with_votes)
+    (place_with_votes / "elo_ratings.json").write_text(json.dumps(written))
     before = fields(tourney_with_votes("status", "--json"))["imported_ratings"]
 
-    done = tourney_with_votes(
-        "import", "elo-ratings", "elo_ratings.json", "--name", "people", "--json"
-    )
-
+    words = ("import", "elo-ratings", "elo_ratings.json", "--name")
+    done = tourney_with_votes(*words, "people", "--json")
+    tourney_with_votes("import", "battles", "votes.csv", "--name", "people")
     shown, status = fields(done), fields(tourney_with_votes("status", "--json"))
+    tourney_with_votes(*words, "lab")
+    said = tourney_with_votes("status").stdout
+
     assert (done.returncode, before) == (0, []), done.stderr
     assert status["imported_ratings"] == shown["rows"]
-    said = tourney_with_votes("status").stdout
     assert "rated in people: gpt-4 1100.5, gpt-3.5 900.0\n" in said
+    assert "imported as people: 2 battles of 3 entrants and 2 imported ratings\n" in said
+    assert "imported as lab: 2 imported ratings\n" in said
     assert shown["sets"] == [{"set": "people", "arena": "A", "judge_model": "opus"}]
-    assert [(row["entrant"], row["rating"]) for row in shown["rows"]] == [
-        ("gpt-4", 1100.5),
-        ("gpt-3.5", 900.0),
-    ]
+    assert [row["entrant"] for row in shown["rows"]] == ["gpt-4", "gpt-3.5"]
     assert shown["rows"][0] == {
         "set": "people",
         "dimension": None,
@@ -290,70 +277,17 @@ def test_ratings_of_others_are_taken_in_and_shown(
         "n_battles": 700,
         "source": "human",
     }
-
-
-def test_status_says_what_was_imported(place_with_votes: Path, tourney_with_votes: Tourney) -> None:
-    """Whoever opens a colleague's ledger learns the names that --name and --with take."""
-    write_ratings(place_with_votes)
-    tourney_with_votes("import", "battles", "votes.csv", "--name", "people")
-    tourney_with_votes("import", "elo-ratings", "elo_ratings.json", "--name", "people")
-    tourney_with_votes("import", "elo-ratings", "elo_ratings.json", "--name", "lab")
-
-    said = tourney_with_votes("status").stdout
-
-    assert "imported as people: 2 battles of 3 entrants and 2 imported ratings\n" in said
-    assert "imported as lab: 2 imported ratings\n" in said
-    assert fields(tourney_with_votes("status", "--json"))["imported"][1] == {
-        "name": "people",
-        "battles": 2,
-        "decided": 1,
-        "tied": 1,
-        "no_verdict": 0,
-        "entrants": 3,
-        "ratings": 2,
-    }
-
-
-def test_an_import_killed_in_the_middle_is_made_once(tmp_path: Path) -> None:
-    """Half a file would be rated as if it were whole; whoever imports again need not ask."""
-    write_votes(tmp_path / "votes.csv")
-    words = ("import", "battles", "votes.csv")
-    expected = battles_of(tmp_path / "votes.csv")
-
-    death = before(EventWriter.append, call=N_EVENTS)
-    killed = begin(tmp_path, words, os.environ, death=death).wait()
-    left = battles_in(tmp_path / "tournament.db")
-    done = launch(tmp_path, *words)
-
-    assert killed.code == -signal.SIGKILL, killed.err
-    assert len(expected) == N_EVENTS
-    assert left == []
-    assert done.returncode == 0, done.stderr
-    assert battles_in(tmp_path / "tournament.db") == expected
-
-
-def battles_of(path: Path) -> list[BattlesImported]:
-    """Return what an undisturbed import of a file makes of it."""
-    with Ledger.in_memory() as ledger:
-        records = records_of(path, PLAIN)
-        import_battles(ledger, [BattleFile(path, records, PLAIN, "plain")])
-        return [each.event for each in ledger.read() if isinstance(each.event, BattlesImported)]
-
-
-def write_votes(path: Path) -> None:
-    """Write votes, each on a question of its own."""
-    rng = random.Random(0)  # noqa: S311  # battles, not secrets
-    rows = (f"x,y,tie,{rng.getrandbits(128):032x}\n" for _ in range(N_EVENTS * MAX_BATTLES))
-    path.write_text("model_a,model_b,winner,question_id\n" + "".join(rows))
-
-
-def battles_in(path: Path) -> list[BattlesImported]:
-    """Return what was imported into a ledger that must be without fault."""
-    with Ledger.read_only(path) as ledger:
-        assert audit(ledger) == ()
-        events = [recorded.event for recorded in ledger.read()]
-    assert all(isinstance(event, BattlesImported) for event in events)
-    return [event for event in events if isinstance(event, BattlesImported)]
+    assert status["imported"] == [
+        {
+            "name": "people",
+            "battles": 2,
+            "decided": 1,
+            "tied": 1,
+            "no_verdict": 0,
+            "entrants": 3,
+            "ratings": 2,
+        }
+    ]
 
 
 @pytest.fixture
@@ -412,17 +346,6 @@ def test_a_damaged_ledger_is_not_handed_on(place: Path, tourney: Tourney) -> Non
     assert "tournament.db, position 3: its content is not" in " ".join(exported.stderr.split())
     assert "theirs.db, position 3: its content is not" in " ".join(merged.stderr.split())
     assert (place / "events.jsonl").read_text() == "older"
-
-
-def test_a_merge_takes_in_what_is_new_once(tourney: Tourney) -> None:
-    """The second time there is nothing left to do, and that is no failure."""
-    first = tourney("merge", "theirs.db", "--json")
-    again = tourney("merge", "theirs.db")
-
-    assert (first.returncode, again.returncode) == (0, 0), first.stderr
-    assert fields(first)["n_new"] == 5
-    assert "0 events imported" in again.stdout
-    assert tourney("verify").returncode == 0
 
 
 def test_a_merge_that_contradicts_ours_is_done_with_gaps(place: Path, tourney: Tourney) -> None:

@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Callable, Mapping
-from html.parser import HTMLParser
 from typing import Final
 
 import pytest
@@ -14,6 +13,7 @@ from commands.cli.tables.table import Table
 from commands.report.page import templates
 from projections.artifacts.escaping import escaped, is_hidden, unguarded
 from projections.results.columns import Column
+from tests.support.builders.reports import ParsedPage
 from tests.support.goldens.screens import rendered
 
 TEXTS: Final[Mapping[str, str]] = {
@@ -55,23 +55,6 @@ def _table(text: str) -> Table:
     return Table("tourney/x@1", "X", (Column("Text", key="text"),), rows=({"text": text},))
 
 
-class _Elements(HTMLParser):
-    """The elements of a page, with the names of their attributes, and its text."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.found = set[tuple[str, ...]]()
-        self.text = ""
-        self.feed(source)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.add((tag, *(name for name, _ in attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 @pytest.mark.parametrize("show", [on_page, on_terminal, in_csv, in_notebook])
 @pytest.mark.parametrize("name", TEXTS)
 def test_nothing_hidden_reaches_anybody(name: str, show: Callable[[str], str]) -> None:
@@ -86,10 +69,10 @@ def test_nothing_hidden_reaches_anybody(name: str, show: Callable[[str], str]) -
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_is_text_where_html_is_read(name: str, show: Callable[[str], str]) -> None:
     """It adds no element and no attribute, and is there whole."""
-    found, plain = _Elements(show(TEXTS[name])), _Elements(show("plain"))
+    found, plain = ParsedPage(show(TEXTS[name])), ParsedPage(show("plain"))
 
-    assert found.found <= plain.found | {("wbr",)}  # where a long name may be broken
-    assert escaped(TEXTS[name]) in found.text
+    assert found.kinds <= plain.kinds | {("wbr",)}  # where a long name may be broken
+    assert escaped(TEXTS[name]) in "".join(found.texts)
 
 
 @pytest.mark.parametrize("name", TEXTS)

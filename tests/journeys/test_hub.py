@@ -17,6 +17,7 @@ from ledger.store import Ledger
 from tests.providers.hub import MAIN, FakeHub, Repository, files_of
 from tests.support.builders.commands import write_rubric
 from tests.support.command_line.launching import Completed, launch, lay_out_small
+from tests.support.command_line.settled import events_in
 
 NAME: Final = "org/tiny"
 ENTRANTS: Final = """\
@@ -51,9 +52,7 @@ GENERATE: Final = ("apply", "generate")
 
 def entrants(folder: Path) -> list[Entrant]:
     """Return the entrants on record."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        events = [each.event for each in ledger.read()]
-    return [each.entrant for each in events if isinstance(each, EntrantRegistered)]
+    return [each.entrant for each in events_in(folder, EntrantRegistered)]
 
 
 @pytest.mark.nightly
@@ -139,9 +138,7 @@ def test_a_bank_of_the_hub_is_judged_and_its_address_is_recorded(tmp_path: Path)
 
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "runs").glob("*/report.html"))
-    with Ledger.read_only(tmp_path / "tournament.db") as ledger:
-        events = [each.event for each in ledger.read()]
-    (prompt,) = (each.prompt for each in events if isinstance(each, PromptRegistered))
-    (opening,) = (each for each in events if isinstance(each, TournamentOpened))
+    (prompt,) = (each.prompt for each in events_in(tmp_path, PromptRegistered))
+    (opening,) = events_in(tmp_path, TournamentOpened)
     assert (prompt.text, prompt.gold_answer, prompt.source) == ("Why?", "So.", SET)
     assert "org/set@v1?split=test" in opening.configuration

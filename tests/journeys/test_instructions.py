@@ -145,14 +145,6 @@ def at_endpoint(at_endpoint_once: Trivia, tmp_path: Path) -> Trivia:
     )
 
 
-@pytest.fixture
-def at_anthropic(at_anthropic_once: Trivia, tmp_path: Path) -> Trivia:
-    """Give one that Anthropic has judged."""
-    return replace(
-        at_anthropic_once, folder=shutil.copytree(at_anthropic_once.folder, tmp_path / "t")
-    )
-
-
 def lay_out(folder: Path) -> Path:
     """Write a bank of trivia and its rubric."""
     write_bank(
@@ -327,22 +319,22 @@ def test_the_request_to_an_endpoint_is_shown_as_it_arrives(at_endpoint: Trivia) 
     assert (row["dimension"], row["prompt"], row["order"]) == ("truth", "t2", "forward")
 
 
-def test_the_request_to_anthropic_is_shown_as_it_arrives(at_anthropic: Trivia) -> None:
+def test_the_request_to_anthropic_is_shown_as_it_arrives(at_anthropic_once: Trivia) -> None:
     """Model, effort, cache and all."""
-    n_sent = len(at_anthropic.anthropic.bill().lines)
+    n_sent = len(at_anthropic_once.anthropic.bill().lines)
 
-    (row,) = json.loads(shown(at_anthropic, "--json").out)["rows"]
+    (row,) = json.loads(shown(at_anthropic_once, "--json").out)["rows"]
 
-    digests = [line.digest for line in at_anthropic.anthropic.bill().lines]
+    digests = [line.digest for line in at_anthropic_once.anthropic.bill().lines]
     assert digest_of(row["request"]) in digests
-    assert f"{row['system']}\n{row['user']}" in at_anthropic.asked
+    assert f"{row['system']}\n{row['user']}" in at_anthropic_once.asked
     assert len(digests) == n_sent
 
 
-def test_people_read_the_parameters_once_and_then_both_texts(at_anthropic: Trivia) -> None:
+def test_people_read_the_parameters_once_and_then_both_texts(at_anthropic_once: Trivia) -> None:
     """Text of a model keeps its lines, and its invisible characters are spelt out."""
-    (row,) = json.loads(shown(at_anthropic, "--json").out)["rows"]
-    heading, _, rest = shown(at_anthropic).out.partition("\n----- request -----\n")
+    (row,) = json.loads(shown(at_anthropic_once, "--json").out)["rows"]
+    heading, _, rest = shown(at_anthropic_once).out.partition("\n----- request -----\n")
     request, _, rest = rest.partition("\n----- system text -----\n")
     system, _, rest = rest.partition("\n----- user text -----\n")
 

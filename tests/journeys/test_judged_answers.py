@@ -15,18 +15,16 @@ from commands.backends.anthropic.batches import AnthropicBatches
 from commands.batching.sending import fitting_prefix
 from commands.judging.judge import Receipts
 from ledger.events.judging import JudgeQueryFailed, ScoreReceived, ScoreShared
-from ledger.events.registry import Event
 from ledger.identity import Digest
 from ledger.store import Ledger
-from tests.providers.anthropic.exchange import Fault, Shares
+from tests.providers.anthropic.exchange import Shares
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import FakeOpenAI, Json, Said
-from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.support.builders.commands import record, write_bank, write_rubric
 from tests.support.command_line import paid
+from tests.support.command_line.settled import events_in
 from tests.support.command_line.warm import Ended
 from tests.support.faults.death import Death, before
-from tests.support.patience import PATIENCE_S
 
 N_QUESTIONS: Final = 4
 N_ALIKE: Final = 1  # of them both entrants answer in the same words
@@ -126,12 +124,6 @@ def lay_out(folder: Path, server: FakeOpenAI, **judge: str) -> Path:
 def evaluate(folder: Path, fake: FakeAnthropic, *words: str) -> Ended:
     """Evaluate, and have the answers scored."""
     return paid.tourney(folder, *EVALUATE, *words, url=fake.url)
-
-
-def events_in(folder: Path, *kinds: type[Event]) -> list[Any]:
-    """Return the events of some kinds."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        return [each.event for each in ledger.read() if isinstance(each.event, kinds)]
 
 
 def scores_in(folder: Path) -> dict[Digest, float]:
@@ -245,20 +237,6 @@ def test_killed_on_the_way_scores_are_paid_once(
     require_no_more_is_owed(folder, fake)
 
 
-@pytest.mark.nightly
-def test_a_batch_of_unknown_fate_is_found_with_its_answers(
-    folder: Path, fake: FakeAnthropic
-) -> None:
-    """It runs and is billed, and only the provider knows its name."""
-    fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=PATIENCE_S))
-    process = paid.command(folder, *EVALUATE, url=fake.url)
-    process.until(lambda: len(fake.bill(settle=False).batches) == 1)
-    process.kill()
-    fake.clear()
-
-    require_done(folder, fake)
-
-
 @pytest.mark.parametrize(
     "death",
     [
@@ -336,22 +314,6 @@ def test_a_redacted_reply_leaves_its_score(scored: Scored, tmp_path: Path) -> No
 
     require_no_more_is_owed(folder, fake)
     assert judged(folder) == means
-
-
-def test_scores_come_in_openais_batches_too(tmp_path: Path, server: FakeOpenAI) -> None:
-    """Through the same loops, with another maker."""
-    with FakeOpenAIBatches(lambda _: Said("Fine.\nSCORE: 7"), api_key="sk-own") as fake:
-        fake.service.ends_by_looking = True
-        where = f'base_url = "{fake.url}"'
-        folder = lay_out(
-            tmp_path / "judged", server, provider="openai-batch", model="gpt-5-mini", judge=where
-        )
-        done = paid.tourney(folder, *EVALUATE, url="http://127.0.0.1:9", OPENAI_API_KEY="sk-own")
-
-        assert done.code == 0, done.err
-        assert Counter(fake.service.billed) == paid.paid_by_ledger(folder)
-        assert set(scores_in(folder).values()) == {7.0}
-        assert len(scores_in(folder)) == N_QUERIES
 
 
 def test_a_judge_without_a_key_is_found_out_before_answers_are_generated(

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -88,34 +87,25 @@ def statuses(tourney: Tourney, *options: str) -> list[str]:
 
 
 def test_a_policy_is_chosen_by_its_name(tourney: Tourney) -> None:
-    """One set of verdicts, paid for once, answers each of these."""
+    """One set of verdicts, paid for once, answers each; on every command it means the same.
+
+    Two lines of one pair must be told apart, by people and by machines.
+    """
     found = {
         policy: statuses(tourney, "--policy", policy)
         for policy in ("swap-consistent", "abstain-on-flip", "majority")
     }
+    rows = fields(tourney("project", "matches", "--policy", "concatenate", "--json"))["rows"]
+    rates = fields(tourney("project", "winrates", "--policy", "concatenate", "--json"))
+    elo = fields(tourney("project", "elo", "--policy", "majority", "--json"))
 
     assert found == {
         "swap-consistent": ["a", "a", "a", "inconsistent", "tie"],
         "abstain-on-flip": ["a", "a", "a", "abstained", "tie"],
         "majority": ["a", "b", "a", "a", "tie"],
     }
-
-
-def test_concatenated_orders_are_listed_by_order(tourney: Tourney) -> None:
-    """Two lines of one pair must be told apart, by people and by machines."""
-    rows = fields(tourney("project", "matches", "--policy", "concatenate", "--json"))["rows"]
-
-    assert [(row["order"], row["status"]) for row in rows[6:8]] == [
-        ("forward", "a"),
-        ("swapped", "b"),
-    ]
-
-
-def test_elo_and_win_rates_follow_the_policy(tourney: Tourney) -> None:
-    """The same option means the same on every command that reads verdicts."""
-    rates = fields(tourney("project", "winrates", "--policy", "concatenate", "--json"))
-    elo = fields(tourney("project", "elo", "--policy", "majority", "--json"))
-
+    orders = [(row["order"], row["status"]) for row in rows[6:8]]
+    assert orders == [("forward", "a"), ("swapped", "b")]
     assert sum(row["a_wins"] + row["b_wins"] + row["ties"] for row in rates["rows"]) == 10
     assert sum(row["inconsistent"] for row in rates["rows"]) == 0
     assert (elo["judge"], elo["judges"]) == (None, ["ann", "bob", "cleo"])
@@ -167,27 +157,17 @@ def test_the_first_judge_that_judged_is_read_unless_another_is_named(tmp_path: P
     assert statuses(tourney, "--judge", "ann")[:2] == ["pending", "pending"]
 
 
-def measures(tourney: Tourney, *options: str) -> dict[tuple[str, str], Any]:
-    """Return the values of `project agreement` by judges and measure."""
-    rows = fields(tourney("project", "agreement", "--json", *options))["rows"]
-    return {(row["judges"], row["measure"]): (row["value"], row["n"]) for row in rows}
-
-
 def test_agreement_shows_each_judge_each_pair_and_all(tourney: Tourney) -> None:
-    """Whether to trust a judge is asked before whether to trust its ranking."""
-    found = measures(tourney)
+    """Whether to trust a judge is asked before its ranking; of a panel one may want a new one."""
+    rows = fields(tourney("project", "agreement", "--json"))["rows"]
+    found = {(row["judges"], row["measure"]): (row["value"], row["n"]) for row in rows}
+    of_cleo = fields(tourney("project", "agreement", "--json", "--judge", "cleo"))["rows"]
 
     assert found["ann", "order consistency"] == (0.8, 5)
     assert found["ann, bob", "agreement"] == (0.6, 5)
     assert found["ann, bob, cleo", "Fleiss' kappa"][1] == 5
     assert {name for _, name in found} >= {"Cohen's kappa", "Spearman's rho", "Kendall's tau-b"}
-
-
-def test_agreement_of_a_named_judge_is_what_it_has_part_in(tourney: Tourney) -> None:
-    """Of a panel of many judges one wants to see the new one."""
-    found = measures(tourney, "--judge", "cleo")
-
-    assert {judges for judges, _ in found} == {
+    assert {row["judges"] for row in of_cleo} == {
         *("cleo", "ann, cleo", "bob, cleo", "ann, bob, cleo"),
     }
 

@@ -22,19 +22,16 @@ from commands.cli.shared.workspace import workspace
 from commands.entrants import generate
 from commands.judging.judge import Receipts
 from commands.spending.billing import LedgerBilling
-from ledger.auditing.audit import audit
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
-from ledger.events.requests import Charge, RequestsSettled
 from ledger.identity import Digest
-from ledger.store import Ledger
 from projections.tournament.matches import planned_responses
 from tests.providers.anthropic.exchange import Fault, Shares
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.command_line import paid
 from tests.support.command_line.killing import held_by, kill
-from tests.support.command_line.launching import launch
-from tests.support.command_line.settled import fields
+from tests.support.command_line.launching import change, launch
+from tests.support.command_line.settled import events_in, fields
 from tests.support.command_line.warm import MOST_QUERIES, begin, run_warm
 from tests.support.faults.death import Death, before
 from tests.support.patience import PATIENCE_S
@@ -44,10 +41,9 @@ from tests.support.patience import PATIENCE_S
 def undisturbed(place: Path, tmp_path: Path) -> Path:
     """Give a second folder, the same two entrants, whose run nobody disturbs."""
     settings = place / "tournament.toml"
+    change(settings, "batch_tokens = 2048", "batch_tokens = 400")
     text = settings.read_text(encoding="utf-8")
-    small_batches = text.replace("batch_tokens = 2048", "batch_tokens = 400")
-    assert small_batches != text
-    head, plain, alone, *_, last = small_batches.split("[[entrants]]")
+    head, plain, alone, *_, last = text.split("[[entrants]]")
     two = f"{head}[[entrants]]{plain}[[entrants]]{alone}"
     settings.write_text(two + last[last.index("[[rubrics]]") :], encoding="utf-8")
     return shutil.copytree(place, tmp_path / "undisturbed")
@@ -98,12 +94,6 @@ def fake() -> Iterator[FakeAnthropic]:
         yield fake
 
 
-def holds(folder: Path, kind: type[object]) -> bool:
-    """Say whether the ledger holds an event of a kind."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        return any(isinstance(recorded.event, kind) for recorded in ledger.read())
-
-
 def require_killed(folder: Path, fake: FakeAnthropic, death: Death) -> None:
     """Judge, and die on the way."""
     ended = paid.command(folder, *JUDGE, url=fake.url, death=death).wait()
@@ -127,7 +117,7 @@ def test_killed_after_the_intent_and_before_the_request(folder: Path, fake: Fake
     """The plan is on the ledger, and no such batch exists: it is sent anew."""
     require_killed(folder, fake, before(AnthropicBatches.create))
 
-    assert holds(folder, JudgeBatchPlanned)
+    assert events_in(folder, JudgeBatchPlanned)
     assert not fake.bill(settle=False).batches
     require_done(folder, fake)
 
@@ -244,10 +234,8 @@ def test_failures_by_reason_are_counted_and_asked_again_where_it_can_help(
 def failures_in(folder: Path) -> dict[Digest, list[str]]:
     """Return why queries have no verdict, attempt by attempt."""
     reasons: dict[Digest, list[str]] = {}
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        for recorded in ledger.read():
-            if isinstance(recorded.event, JudgeQueryFailed):
-                reasons.setdefault(recorded.event.query_key, []).append(recorded.event.reason)
+    for each in events_in(folder, JudgeQueryFailed):
+        reasons.setdefault(each.query_key, []).append(each.reason)
     return reasons
 
 
@@ -286,13 +274,8 @@ def direct_kills(furthest: int) -> list[object]:
 
 def perhaps_billed(folder: Path) -> Counter[Digest]:
     """Return how many requests were perhaps billed, by query."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        failures = [each.event for each in ledger.read(types=["JudgeQueryFailed"])]
-    return Counter(
-        each.query_key
-        for each in failures
-        if isinstance(each, JudgeQueryFailed) and each.fate == "perhaps billed"
-    )
+    failures = events_in(folder, JudgeQueryFailed)
+    return Counter(each.query_key for each in failures if each.fate == "perhaps billed")
 
 
 @pytest.mark.parametrize("death", direct_kills(1200), ids=str)
@@ -403,14 +386,6 @@ def entrant_kills(furthest: int) -> list[object]:
     ]
 
 
-def charges_in(folder: Path) -> list[Charge]:
-    """Return what became of the requests to entrants, by a sound ledger."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        assert audit(ledger) == ()
-        steps = [each.event for each in ledger.read(types=["RequestsSettled"])]
-    return [each for step in steps if isinstance(step, RequestsSettled) for each in step.charges]
-
-
 def bills_in(folder: Path, maker: FakeOpenAI) -> dict[Digest, list[float]]:
     """Return what the server bills for each response, request by request."""
     state = workspace(folder / "tournament.toml", None)
@@ -430,7 +405,7 @@ def require_all_told(folder: Path, maker: FakeOpenAI) -> tuple[float, float]:
 
     An answer on record cost what it is billed for; each further one was perhaps billed.
     """
-    charges = charges_in(folder)
+    charges = paid.charges_in(folder)
     lost = [each for each in charges if each.fate == "perhaps billed"]
     answered = [each for each in charges if each.fate == "answered"]
     n_lost = Counter(each.request for each in lost)
@@ -455,7 +430,7 @@ def test_killed_while_entrants_are_asked(served: Path, maker: FakeOpenAI, death:
 
     assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
     require_all_told(served, maker)
-    fates = Counter(each.fate for each in charges_in(served))
+    fates = Counter(each.fate for each in paid.charges_in(served))
     assert fates["answered"] == N_SERVED
     assert len(maker.traffic.asked) - N_SERVED <= fates["perhaps billed"] <= 8
 

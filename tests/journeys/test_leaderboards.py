@@ -177,46 +177,6 @@ def test_a_file_of_open_votes_alone_says_why_it_has_no_battle(tmp_path: Path) ->
     assert "has no battle of format lmarena-100k; 3 votes left out: not blind" in why
 
 
-def test_mt_benchs_votes_name_their_judges(tmp_path: Path) -> None:
-    """As in its human_judgments and gpt4_pair_judgments, of two turns a question."""
-    pair = {"model_a": "alpha", "model_b": "beta"}
-    votes = [
-        {"question_id": n, **pair, "winner": winner, "judge": judge, "turn": 1}
-        for n in range(12)
-        for judge, winner in (
-            ("expert_1", "model_a"),
-            ("arena_user_5", "tie"),
-            (["gpt-4", "pair-v2"], "tie (inconsistent)"),
-        )
-    ]
-    file = write_lines(tmp_path / "votes.jsonl", votes)
-
-    rows = two_commands(
-        ["import", "battles", file],
-        ["project", "agreement", "--name", "mt-bench"],
-    )
-
-    shares = {row["judges"]: row["value"] for row in rows if row["measure"] == "agreement"}
-    assert shares == {
-        "arena_user_5, expert_1": 0.0,
-        "arena_user_5, gpt-4": 1.0,
-        "expert_1, gpt-4": 0.0,
-    }
-
-
-def test_a_table_that_does_not_say_who_voted_is_of_unknown_source(tmp_path: Path) -> None:
-    """It may be a judge's; nothing calls it people's votes."""
-    rows = "".join(f"x,y,{winner},q{n}\n" for n, winner in enumerate(["model_a", "model_b"] * 8))
-    (tmp_path / "battles.csv").write_text(f"model_a,model_b,winner,question_id\n{rows}")
-
-    rated = two_commands(["import", "battles", "battles.csv"], ["project", "bt", "--name", "plain"])
-    said = told("project", "elo", "--name", "plain")
-
-    assert {row["source"] for row in rated} == {"unknown"}
-    assert "plain: battles of unknown source." in said
-    assert "people" not in said
-
-
 def judgearena_battle(rng: random.Random, number: int) -> Row:
     """Return a row of JudgeArena's battles: an unread reply is a tie without a preference."""
     a, b = rng.sample(MODELS, 2)

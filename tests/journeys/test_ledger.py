@@ -206,18 +206,6 @@ def test_status_of_a_folder_that_cannot_be_written(path: Path) -> None:
     assert f"{head_of(path).position} events" in done.stdout
 
 
-def test_doctor_finds_a_machine_unready(path: Path, tourney: Tourney) -> None:
-    """Exit 1, after everything was looked at and said."""
-    path.write_text("Dear diary, " * 100)
-
-    done = tourney("doctor")
-
-    assert done.returncode == 1
-    assert "not ready: ledger" in done.stderr
-    assert "is not a ledger" in done.stdout
-    assert "models" in done.stdout
-
-
 def test_a_log_that_follows_shows_what_is_appended(path: Path) -> None:
     """One watches a run from a second terminal, and leaves by Ctrl-C."""
     command = following(path, "ResponseGenerated", "--limit", "1")

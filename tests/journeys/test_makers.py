@@ -16,14 +16,7 @@ import pytest
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.remote.bodies import decode_json
 from commands.judging.judge import Receipts
-from commands.spending.billing import LedgerBilling
-from ledger.auditing.audit import audit
 from ledger.events.responses import ResponseGenerated
-from ledger.identity import StreamId
-from ledger.store import Ledger
-from projections.fold import fold
-from projections.tournament.spend import spend_of
-from tests.providers.anthropic.exchange import Fault as AnthropicFault
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.hosts import FakeHosts
 from tests.providers.loopback import LoopbackFake
@@ -31,6 +24,8 @@ from tests.providers.openai import FakeOpenAI, Fault, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Trouble
 from tests.support.command_line import paid
+from tests.support.command_line.launching import change
+from tests.support.command_line.settled import events_in
 from tests.support.command_line.warm import MOST_QUERIES, Ended, begin, run_warm
 from tests.support.faults.death import Death, before
 
@@ -57,9 +52,7 @@ def folder(tmp_path: Path, fake: FakeOpenAIBatches, monkeypatch: pytest.MonkeyPa
         judge={"model": MODEL, "pilot_model": MODEL, "base_url": fake.url},
     )
     monkeypatch.setenv(MOST_QUERIES, "15")
-    settings = place / "tournament.toml"
-    text = settings.read_text(encoding="utf-8").replace("anthropic-batch", "openai-batch")
-    settings.write_text(f"{text}", encoding="utf-8")
+    change(place / "tournament.toml", "anthropic-batch", "openai-batch")
     paid.record_responses(place)
     return place
 
@@ -94,8 +87,7 @@ def test_a_tournament_is_judged_in_openais_batches(folder: Path, fake: FakeOpenA
     require_paid_once(folder, fake)
     assert set(fake.service.keys) == {CANARY}
     assert CANARY.encode() not in (folder / "tournament.db").read_bytes()
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        total = fold(spend_of(StreamId("paid")), ledger.read()).total
+    total = paid.spend_in(folder)
     tokens = total.tokens
     usd = (tokens.n_input * 0.25 + tokens.n_output * 2.0) / 2 / 1e6
     assert total.usd == pytest.approx(usd)
@@ -189,81 +181,31 @@ def test_a_jury_of_three_makers_is_asked_at_three_servers_with_three_keys(tmp_pa
     assert not [key for key in keys.values() if key.encode() in content]
 
 
-N_BEFORE_THE_LIMIT = 20
-N_IN_ALL = 52  # 2 entrants, both orders: 8 prompts in 3 dimensions, and one in 2, without gold
-_BANK = Path(__file__).parents[2] / "data" / "bank.jsonl"
-
-
-def lay_out_52(folder: Path, jury: str = "", head: str = paid.SETTINGS, **judge: object) -> Path:
-    """Lay out a tournament that two entrants have answered, to be judged by 52 queries."""
-    place = paid.lay_out(folder, n_prompts=8)
-    *_, without_gold = _BANK.read_text(encoding="utf-8").splitlines(keepends=True)
-    with (place / "bank.jsonl").open("a", encoding="utf-8") as bank:
-        bank.write(without_gold)
-    entrants = (("base", "base"), ("secure", "secure"))
-    settings = paid.settings(entrants=entrants, judge=judge, head=head)
-    (place / "tournament.toml").write_text(f"{settings}{jury}", encoding="utf-8")
-    paid.record_responses(place)
-    return place
-
-
-def require_all_judged_once(place: Path, stopped: Ended, done: Ended) -> None:
-    """Compare what the limit stopped, and what came of it once it was lifted."""
-    assert (stopped.code, done.code) == (5, 0), stopped.err + done.err
-    assert "You have reached your specified API usage limits" in stopped.err
-    assert len(paid.verdicts_in(place)) == N_IN_ALL
-    assert paid.paid_by_ledger(place).total() == len(paid.paid_by_ledger(place)) == N_IN_ALL
-
-
 def test_a_usage_limit_of_a_server_costs_no_query_its_turn(tmp_path: Path) -> None:
     """It comes as an invalid request; lifted, the same command asks the rest, and nothing twice."""
+    judge = ("apply", "judge", "--judge", "mine")
     with FakeOpenAI() as server:
-        juror = f'provider = "endpoint"\nmodel = "large"\nbase_url = "{server.url}"'
-        place = lay_out_52(tmp_path / "paid", f'\n[[jury]]\nid = "mine"\n{juror}\n')
+        place = paid.lay_out(tmp_path / "paid", n_prompts=1)
+        with (place / "tournament.toml").open("a", encoding="utf-8") as settings:
+            settings.write(
+                '\n[[jury]]\nid = "mine"\nprovider = "endpoint"\nmodel = "large"\n'
+                f'base_url = "{server.url}"\n'
+            )
+        paid.record_responses(place)
         server.traffic.models = None
-        server.inject(*[None] * N_BEFORE_THE_LIMIT, *[Fault("usage_limit")] * N_IN_ALL)
+        server.inject(*[None] * 20, *[Fault("usage_limit")] * N_QUERIES)
 
-        stopped = tourney(place, "apply", "judge", "--judge", "mine")
+        stopped = tourney(place, *judge)
         n_judged = len(paid.verdicts_in(place))
         server.traffic.faults.clear()
-        done = tourney(place, "apply", "judge", "--judge", "mine")
+        done = tourney(place, *judge)
         asked = Counter(str(body["messages"]) for body in server.traffic.asked)
 
-    require_all_judged_once(place, stopped, done)
-    assert n_judged == N_BEFORE_THE_LIMIT
-    assert len(asked) == N_IN_ALL
-
-
-@pytest.mark.parametrize(
-    "provider", [pytest.param("anthropic", marks=pytest.mark.nightly), "anthropic-batch"]
-)
-def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str
-) -> None:
-    """One by one it comes after 20 replies; in batches after two of them, of 10 each."""
-    monkeypatch.setenv(MOST_QUERIES, "10")
-    place = lay_out_52(tmp_path / "paid", cache="off")
-    monkeypatch.setenv("TOURNEY_JUDGE_PROVIDER", provider)
-    how = ("apply", "judge", "--yes")
-    is_batched = provider == "anthropic-batch"
-    with FakeAnthropic() as fake:
-        fake.inject(
-            AnthropicFault(
-                endpoint="batches.create" if is_batched else "messages",
-                kind="usage_limit",
-                n=N_IN_ALL,
-                skip=2 if is_batched else N_BEFORE_THE_LIMIT,
-            )
-        )
-
-        stopped = paid.tourney(place, *how, url=fake.url)
-        n_judged = len(paid.verdicts_in(place))
-        fake.clear()
-        done = paid.tourney(place, *how, url=fake.url)
-
-        require_all_judged_once(place, stopped, done)
-        assert len(fake.bill().paid) == N_IN_ALL
-    assert is_batched or n_judged == N_BEFORE_THE_LIMIT  # batches may end later
+    assert (stopped.code, done.code) == (5, 0), stopped.err + done.err
+    assert "You have reached your specified API usage limits" in stopped.err
+    assert n_judged == 20
+    assert len(asked) == len(paid.verdicts_in(place)) == N_QUERIES
+    assert paid.paid_by_ledger(place).total() == N_QUERIES
 
 
 GENERATE = ("apply", "generate", "--yes")
@@ -271,39 +213,8 @@ GENERATE = ("apply", "generate", "--yes")
 
 def said_in(place: Path) -> dict[tuple[str, str], ResponseGenerated]:
     """Return the responses on a sound ledger, by entrant and prompt."""
-    with Ledger.read_only(place / "tournament.db") as ledger:
-        assert audit(ledger) == ()
-        events = [recorded.event for recorded in ledger.read(types=["ResponseGenerated"])]
-    given = [each for each in events if isinstance(each, ResponseGenerated)]
+    given = events_in(place, ResponseGenerated)
     return {(each.entrant_id, each.prompt_id): each for each in given}
-
-
-@pytest.mark.parametrize("death", [None, before(LedgerBilling.settle, call=2)], ids=str)
-def test_entrants_of_anthropic_need_a_name_alone(tmp_path: Path, death: Death | None) -> None:
-    """They are asked by its own API, with its key; what was lost with a process is told of."""
-    place = paid.lay_out(tmp_path / "named", n_prompts=3)
-    (place / "tournament.toml").write_text(paid.ENTRANTS_BY_NAME, encoding="utf-8")
-    with FakeAnthropic() as fake:
-        if death is not None:
-            killed = paid.command(place, *GENERATE, url=fake.url, death=death).wait()
-            assert killed.code == -SIGKILL
-        done = paid.tourney(place, *GENERATE, url=fake.url)
-        bill = fake.bill()
-
-    assert done.code == 0, done.err
-    said = said_in(place)
-    assert len(said) == 6
-    assert {each.finish_reason for each in said.values()} == {"stop"}
-    with Ledger.read_only(place / "tournament.db") as ledger:
-        spent = fold(spend_of(StreamId("paid")), ledger.read()).entrants
-    n_lost = sum(each.n_maybe_billed for each in spent.bills.values())
-    assert len(bill.paid) - 6 <= n_lost <= (0 if death is None else 6)
-    recorded = Counter(
-        (each.n_prompt_tokens or 0, each.n_generated_tokens or 0) for each in said.values()
-    )
-    billed = Counter((line.usage.n_input, line.usage.n_output) for line in bill.paid)
-    assert not recorded - billed
-    assert (billed - recorded).total() == len(bill.paid) - 6
 
 
 def told(answer: Json, message: Mapping[str, object], **usage: int) -> Json:
@@ -380,7 +291,8 @@ def test_makers_need_a_name_and_a_key_alone(tmp_path: Path) -> None:
     settings = f"{head}{tables}[[rubrics]]{rest.partition('[[rubrics]]')[2]}"
     (place / "tournament.toml").write_text(settings, encoding="utf-8")
     with ExitStack() as stack:
-        fakes: dict[str, LoopbackFake] = {ANTHROPICS: stack.enter_context(FakeAnthropic())}
+        anthropic = stack.enter_context(FakeAnthropic())
+        fakes: dict[str, LoopbackFake] = {ANTHROPICS: anthropic}
         for maker, dialect in DIALECTS.items():
             server = FakeOpenAI(lambda _: Said("Said."), api_key=f"sk-{maker}")
             server.traffic.models = frozenset({names[maker]})
@@ -391,6 +303,7 @@ def test_makers_need_a_name_and_a_key_alone(tmp_path: Path) -> None:
         known = {dialect.key: f"sk-{maker}" for maker, dialect in DIALECTS.items()}
         outside = {name: text for name, text in paid.environment("").items() if "_URL" not in name}
         done = run_warm(place, GENERATE, {**outside, **known, **hosts.environment})
+        billed = {(line.usage.n_input, line.usage.n_output) for line in anthropic.bill().paid}
 
     assert done.code == 0, done.err
     said = said_in(place)
@@ -399,5 +312,7 @@ def test_makers_need_a_name_and_a_key_alone(tmp_path: Path) -> None:
         if who in DIALECTS:
             assert response.text == DIALECTS[who].text
             assert DIALECTS[who].n_output in {None, response.n_generated_tokens}
+        else:
+            assert (response.n_prompt_tokens, response.n_generated_tokens) in billed
     assert {each.reasoning for (who, _), each in said.items() if who == "deepseek"} == {"Hm."}
     assert done.err.count("does not take max_tokens") == 1

@@ -73,19 +73,3 @@ def test_a_run_is_logged_where_the_clients_own_variables_say(
         "report.md",
     ]
     assert (run.parent / "tags" / "mlflow.runName").read_text() == "new prompt"
-
-
-@pytest.mark.nightly  # that of MLflow is in one line by day, too
-def test_what_a_client_refuses_is_one_line_with_its_own_remedy(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It knows how to log in; no traceback of it is shown."""
-    monkeypatch.setenv("HOME", str(place))
-    for name in ("WANDB_API_KEY", "WANDB_MODE"):
-        monkeypatch.delenv(name, raising=False)
-
-    refused = launch(place, "export", "wandb")
-
-    assert refused.returncode == 2
-    assert refused.stderr.splitlines()[-1].startswith("error: wandb: ")
-    assert "wandb login" in refused.stderr

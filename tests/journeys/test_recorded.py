@@ -9,7 +9,7 @@ import pytest
 
 import tourney
 from tests.providers.openai import MODEL, FakeOpenAI, Json, Said
-from tests.support.command_line.launching import Completed, launch
+from tests.support.command_line.launching import change, done
 
 N_PROMPTS = 16
 Rows = list[dict[str, str]]
@@ -35,13 +35,6 @@ def write(path: Path, rows: Rows) -> None:
         table = csv.DictWriter(opened, [*rows[0]])
         table.writeheader()
         table.writerows(rows)
-
-
-def done(folder: Path, *words: str, code: int = 0) -> Completed:
-    """Run a command that ends so."""
-    ended = launch(folder, *words)
-    assert ended.returncode == code, ended.stderr
-    return ended
 
 
 def n_open(folder: Path) -> int:
@@ -241,40 +234,6 @@ def alpaca_outputs(folder: Path, model: str, n_prompts: int = 3) -> None:
     (folder / model / "annotations.json").write_text(json.dumps(judged))
 
 
-def test_a_folder_of_another_tool_becomes_a_tournament(tmp_path: Path) -> None:
-    """Each file is a system by the model that it names; files without answers are told."""
-    for model in ("model-a", "model-b"):
-        alpaca_outputs(tmp_path / "results", model)
-
-    words = ("init", "mine", "--from", "results", "--judge", "claude-sonnet-5-5")
-    begun = done(tmp_path, *words)
-
-    assert "2 entrants: model-a, model-b" in begun.stderr
-    assert "no answers: results/model-a/annotations.json:" in begun.stderr
-    assert json.loads(done(tmp_path / "mine", "plan", "generate", "--json").stdout)["n_owed"] == 6
-
-
-def test_questions_beside_the_answers_give_their_ids_a_text(tmp_path: Path) -> None:
-    """MT-bench keeps its questions of two turns in a file of their own."""
-    folder = tmp_path / "mt_bench"
-    (folder / "model_answer").mkdir(parents=True)
-    question = {"question_id": 81, "category": "writing", "turns": ["Write.", "Again."]}
-    (folder / "question.jsonl").write_text(json.dumps(question))
-    for model in ("a", "b"):
-        said = {"choices": [{"turns": [f"{model} one", f"{model} two"]}], "model_id": model}
-        row = json.dumps({"question_id": 81, **said})
-        (folder / "model_answer" / f"{model}.jsonl").write_text(row)
-
-    with FakeOpenAI(lambda _: Said("VERDICT: A")) as server:
-        judge = f"{MODEL}@{server.url}"
-        done(tmp_path, "init", "mine", "--from", "mt_bench", "--judge", judge)
-        done(tmp_path / "mine", "run", "--yes")
-
-    (first, _) = server.traffic.asked
-    for text in ("Write.", "Again.", "a one", "a two", "b one", "b two"):
-        assert text in str(first["messages"])
-
-
 @pytest.mark.parametrize("row", [{"prompt": "half \ud800", "a": "1", "b": "2"}, {"prompt": ["x"]}])
 def test_a_prompt_that_is_no_text_is_refused_in_a_line(
     row: dict[str, object], tmp_path: Path
@@ -365,10 +324,8 @@ def test_missing_answers_are_named_and_are_gaps(table: Path) -> None:
     answers = [{"prompt": each["prompt"], "response": each["model-b"]} for each in rows[1:]]
     (mine / "b.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in answers))
     write(table, [{**rows[0], "model-a": ""}, *rows[1:]])
-    settings = (mine / "tournament.toml").read_text(encoding="utf-8")
     old = 'responses = "../table.csv"\ncolumn = "model-b"'
-    assert old in settings
-    (mine / "tournament.toml").write_text(settings.replace(old, 'responses = "b.jsonl"'))
+    change(mine / "tournament.toml", old, 'responses = "b.jsonl"')
 
     planned = done(mine, "plan", "generate")
     generated = done(mine, "apply", "generate", code=6)

@@ -15,7 +15,7 @@ from ledger.auditing.audit import audit
 from ledger.storage import schema
 from ledger.store import Ledger
 from tests.support.builders.games import play
-from tests.support.command_line.launching import Tourney, launch
+from tests.support.command_line.launching import Tourney, change, launch
 from tests.support.command_line.settled import head_of
 from tests.support.command_line.warm import begin
 from tests.support.faults.holder import held_elsewhere
@@ -29,18 +29,6 @@ class Case(NamedTuple):
     spoil: Callable[[Path], object]
     exit_code: int
     said: tuple[str, ...]
-
-
-def replaced(name: str, old: str, new: str) -> Callable[[Path], object]:
-    """Return what replaces the first occurrence of a text in a file."""
-
-    def spoil(folder: Path) -> None:
-        file = folder / name
-        text = file.read_text(encoding="utf-8")
-        assert old in text
-        file.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-    return spoil
 
 
 def with_a_newer_format(folder: Path) -> None:
@@ -77,7 +65,7 @@ def test_ctrl_c_in_the_first_moment_is_no_traceback() -> None:
 
 CASES = {
     "unknown key": Case(
-        replaced("tournament.toml", "permutations = 500", "permutation = 500"),
+        lambda folder: change(folder / "tournament.toml", "permutations =", "permutation ="),
         CONFIGURATION,
         ("tournament.toml:", "unknown key 'elo.permutation'", "did you mean 'permutations'?"),
     ),
@@ -115,7 +103,7 @@ def test_settings_with_a_secret_are_replaced_as_the_refusal_says(
     redact = ("redact", "1", "--why", "a key in extra_body", "--yes")
     opened = tourney("apply", "generate", "--limit", "0")
     refused = tourney(*redact)
-    replaced("tournament.toml", "k = 16", "k = 17")(place)
+    change(place / "tournament.toml", "k = 16", "k = 17")
     again = tourney("apply", "judge", "--limit", "0", "--allow-gaps")
     done = tourney(*redact)
 

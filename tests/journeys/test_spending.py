@@ -11,20 +11,17 @@ from typing import Any
 import pytest
 
 from commands.cli.shared.workspace import workspace
-from commands.decisions.commands import RecordResponse
-from commands.ports import GeneratedText
 from commands.spending.offer import no_price
-from ledger.auditing.audit import audit
 from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger
-from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import OpenQuery, open_queries
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import lay_out, record, write_bank
 from tests.support.builders.money import paid, put
 from tests.support.command_line.launching import Tourney, launch
-from tests.support.command_line.settled import fields
+from tests.support.command_line.paid import record_responses
+from tests.support.command_line.settled import events_in, fields
 
 PAID_SETTINGS = """\
 [tournament]
@@ -71,14 +68,7 @@ def folder(tmp_path: Path) -> Path:
     """Give a tournament whose entrants have answered, and whose judge has not been asked."""
     folder = lay_out(tmp_path)
     (folder / "tournament.toml").write_text(PAID_SETTINGS, encoding="utf-8")
-    place = workspace(folder / "tournament.toml", None)
-    with place.recorder(print) as recorder:
-        recorder.record(place.opening)
-        bank = [prompt.prompt_id for prompt in recorder.state.bank]
-        for cell in planned_responses(recorder.state, bank):
-            text = f"{cell.entrant.entrant_id} on {cell.prompt.text}"
-            made = GeneratedText(cell.response_key, text, "stop", 3, 3, 0.1)
-            recorder.record(RecordResponse(cell, made))
+    record_responses(folder)
     return folder
 
 
@@ -229,8 +219,12 @@ def fake() -> Iterator[FakeOpenAI]:
 @pytest.fixture
 def endpoint_folder(tmp_path: Path, fake: FakeOpenAI) -> Path:
     """Give a tournament of two prompts, whose entrants are served by a machine of one's own."""
-    folder = lay_out(tmp_path)
-    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge="")
+    return at_endpoint(lay_out(tmp_path), fake)
+
+
+def at_endpoint(folder: Path, fake: FakeOpenAI, judge: str = "") -> Path:
+    """Write settings of entrants at the server, with these keys in [judge]."""
+    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge=judge)
     (folder / "tournament.toml").write_text(text, encoding="utf-8")
     return folder
 
@@ -239,23 +233,13 @@ def endpoint_folder(tmp_path: Path, fake: FakeOpenAI) -> Path:
 def billed(endpoint_folder: Path, fake: FakeOpenAI) -> Path:
     """Give the same where the server's model has a price."""
     (endpoint_folder / "prices.toml").write_text(PRICES, encoding="utf-8")
-    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge='prices = "prices.toml"')
-    (endpoint_folder / "tournament.toml").write_text(text, encoding="utf-8")
-    return endpoint_folder
+    return at_endpoint(endpoint_folder, fake, 'prices = "prices.toml"')
 
 
 @pytest.fixture
 def tourney_at_endpoint(endpoint_folder: Path) -> Tourney:
     """Give a function that runs the command line in the folder."""
     return partial(launch, endpoint_folder)
-
-
-def recorded(folder: Path) -> list[ResponseGenerated]:
-    """Return the responses of a ledger that must be without fault."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        assert audit(ledger) == ()
-        events = [each.event for each in ledger.read()]
-    return [event for event in events if isinstance(event, ResponseGenerated)]
 
 
 def test_a_server_without_a_price_is_asked_at_once_and_costs_a_question_mark(
@@ -279,12 +263,29 @@ def test_a_server_without_a_price_is_asked_at_once_and_costs_a_question_mark(
         0,
         "4 responses were missing: 4 generated, 0 failed",
     )
-    texts = Counter(each.text.split(" to ")[0] for each in recorded(endpoint_folder))
+    texts = Counter(
+        each.text.split(" to ")[0] for each in events_in(endpoint_folder, ResponseGenerated)
+    )
     assert texts == {"An answer at 0.0": 2, "An answer at 0.7": 2}
     assert [each["usd"] for each in at_entrants(tourney_at_endpoint)] == [None, None]
     assert ": $?" in told
     assert no_price(MODEL) in told
     assert "nothing was spent" not in told
+
+
+def test_a_run_without_a_response_does_not_say_that_all_are_there(
+    tourney_at_endpoint: Tourney, fake: FakeOpenAI
+) -> None:
+    """Nothing is owed, and nothing is known either."""
+    fake.traffic.say = lambda _: Said("To", finish_reason="content_filter")
+    tourney_at_endpoint("run")
+
+    again = tourney_at_endpoint("run")
+
+    said = "nothing remains to be done, but 2 pairs have no outcome: 2 no_response"
+    assert said in again.stderr.splitlines()
+    assert "every response and verdict" not in again.stderr
+    assert again.returncode == 6
 
 
 @pytest.mark.usefixtures("billed")
@@ -315,7 +316,7 @@ def test_a_run_that_was_agreed_to_asks_each_thing_once(
     (billed / "prices.toml").write_text(dear, encoding="utf-8")
 
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    assert len(fake.traffic.asked) == len(recorded(billed)) == 4
+    assert len(fake.traffic.asked) == len(events_in(billed, ResponseGenerated)) == 4
     assert fsum(row["usd"] for row in before) == pytest.approx(fake.billed_usd, abs=1e-9)
     greedy, sampled = before
     used = greedy["n_input"] * 2.0 + greedy["n_output"] * 10.0
@@ -340,10 +341,7 @@ prices = "prices.toml"
 @pytest.fixture
 def all_paid(billed: Path, fake: FakeOpenAI) -> Path:
     """Give a tournament whose entrants and judge are served at a price."""
-    judge = PAID_JUDGE.format(model=MODEL, url=fake.url)
-    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge=judge)
-    (billed / "tournament.toml").write_text(text, encoding="utf-8")
-    return billed
+    return at_endpoint(billed, fake, PAID_JUDGE.format(model=MODEL, url=fake.url))
 
 
 def test_no_response_is_paid_for_that_could_not_be_judged(all_paid: Path, fake: FakeOpenAI) -> None:
@@ -445,7 +443,7 @@ def test_rejected_responses_are_asked_for_again(
     assert "name some of not_finite, prompt_too_long, refused, rejected" in wrong.stderr
     assert "1 responses were missing: 1 generated, 0 failed" in retried.stderr
     assert len(fake.traffic.asked) == 5
-    assert len(recorded(endpoint_folder)) == 4
+    assert len(events_in(endpoint_folder, ResponseGenerated)) == 4
 
 
 def test_what_an_unpriced_entrant_may_have_cost_is_unknown(

@@ -5,8 +5,6 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from functools import partial
 from math import fsum
 from pathlib import Path
 from typing import Final
@@ -34,9 +32,8 @@ from tests.providers.anthropic.messages import Reply, judge
 from tests.providers.anthropic.prompt import Params
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import FakeOpenAI, Json, Said
-from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.support.command_line import paid
-from tests.support.command_line.warm import MOST_QUERIES, Ended, begin, run_warm
+from tests.support.command_line.warm import MOST_QUERIES, Ended
 from tests.support.faults.death import Death, before
 from tests.support.scripted import ScriptedBackends, ScriptedJudge
 
@@ -316,39 +313,6 @@ def test_a_server_without_schemas_is_asked_for_json_in_words(tmp_path: Path) -> 
     given = [each for each in events_of(folder) if isinstance(each, VerdictReceived)]
     assert Counter(each.verdict for each in given) == {"TIE": N_REQUESTS, "A": 2 * N_REQUESTS}
     assert fsum(each.usage.n_input for each in given if each.usage) > 0
-
-
-def test_openais_batches_ask_together_and_are_paid_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed at its results, the same command again reads them, at half the price."""
-    monkeypatch.setenv(MOST_QUERIES, "10")
-    with FakeOpenAIBatches(say_each) as server:
-        server.service.ends_by_looking = True
-        server.service.now = partial(datetime.now, UTC)
-        folder = lay_out(
-            tmp_path / "openai",
-            protocol="line",
-            model="gpt-5-mini",
-            pilot_model="gpt-5-mini",
-            base_url=server.url,
-        )
-        settings = folder / "tournament.toml"
-        text = settings.read_text(encoding="utf-8").replace("anthropic-batch", "openai-batch")
-        settings.write_text(text, encoding="utf-8")
-        environment = paid.environment(server.url, OPENAI_API_KEY=paid.CANARY)
-        killed = begin(folder, JUDGE, environment, death=before(Receipts.receipt, call=12)).wait()
-        done = run_warm(folder, JUDGE, environment)
-        server.end_batches()
-        billed = Counter(server.service.billed)
-
-    assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
-    assert (billed.total(), set(billed.values())) == (N_REQUESTS, {1})
-    assert n_by_dimension(folder) == dict.fromkeys(paid.DIMENSIONS, N_REQUESTS)
-    total = paid.spend_in(folder)
-    usd = (total.tokens.n_input * 0.25 + total.tokens.n_output * 2.0) / 2 / 1e6
-    assert total.n_replies == N_REQUESTS
-    assert total.usd == pytest.approx(usd)
 
 
 def test_counterbalanced_a_pair_is_asked_once_about_all_dimensions(

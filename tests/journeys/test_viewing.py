@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ledger.store import Ledger
 from tests.support.command_line.launching import launch
+from tests.support.command_line.settled import head_of
 from tests.support.command_line.warm import begin
 from tests.support.patience import PATIENCE_S
 
@@ -108,10 +108,10 @@ def reader(place: Path) -> Iterator[Reader]:
 
 def test_a_view_shows_how_far_a_run_is_until_its_end(place: Path, reader: Reader) -> None:
     """Another process judges what is left: one page follows it."""
-    *_, at_first = reader.until(head_of(place))
+    *_, at_first = reader.until(head_of(place / "tournament.db").position)
 
     assert launch(place, "run").returncode == 0
-    *passing, at_last = reader.until(head_of(place))
+    *passing, at_last = reader.until(head_of(place / "tournament.db").position)
 
     every = (3 * _N_PROMPTS,) * 2
     assert at_first.responses == at_last.responses == every
@@ -121,9 +121,3 @@ def test_a_view_shows_how_far_a_run_is_until_its_end(place: Path, reader: Reader
     assert [*at_last.newest[: len(at_first.newest)]] != [*at_first.newest]
     judged = [each.pairs[0] for each in (at_first, *passing, at_last)]
     assert judged == sorted(judged)
-
-
-def head_of(place: Path) -> int:
-    """Return the last position of the ledger."""
-    with Ledger.read_only(place / "tournament.db") as ledger:
-        return ledger.head.position

@@ -9,11 +9,7 @@ from msgspec.structs import replace
 
 from ledger.counts import StreamCounts, counts_of
 from ledger.errors import UnreadableEvent
-from ledger.events.judging import (
-    JudgeQueryFailed,
-    PairReconciled,
-    ScoreQuerySubmitted,
-)
+from ledger.events.judging import JudgeQueryFailed, PairReconciled, ScoreQuerySubmitted
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import type_name

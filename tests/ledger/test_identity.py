@@ -19,9 +19,7 @@ def values() -> st.SearchStrategy[Json]:
         | st.floats(allow_nan=False, allow_infinity=False)
     )
     return st.recursive(
-        finite,
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-        max_leaves=8,
+        finite, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
     )
 
 

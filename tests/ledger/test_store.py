@@ -26,15 +26,7 @@ from ledger.errors import (
 from ledger.events.registry import EVENTS, Event
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.store import Ledger
-from tests.support.builders.events import (
-    N_FILED,
-    NOON,
-    STREAM,
-    key,
-    placed,
-    verdict,
-    verdicts,
-)
+from tests.support.builders.events import N_FILED, NOON, STREAM, key, placed, verdict, verdicts
 from tests.support.faults.hostile import tamper
 from tests.support.strategies.events import histories
 

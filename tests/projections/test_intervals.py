@@ -162,11 +162,8 @@ def test_one_cluster_says_nothing_of_how_sure_it_is(scale: Scale) -> None:
 
     assert found.value is not None
     assert found[1:] == (2, None, None, None)
-    assert estimate_difference(quotient([0.5]), quotient([0.5]), apart(1), scale)[:3] == (
-        0.0,
-        1,
-        None,
-    )
+    expected = (0.0, 1, None)
+    assert estimate_difference(quotient([0.5]), quotient([0.5]), apart(1), scale)[:3] == expected
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -99,26 +99,18 @@ def of_type(events: Sequence[Event], name: str) -> list[Event]:
     return [each for each in events if type(each).__name__ == name]
 
 
+def without_first(events: Sequence[Event], name: str = "ResponseGenerated") -> Tournament:
+    """Return what the tournament knows after the first event of a type was redacted."""
+    return state_of(redacted(events, of_type(events, name)[0]))
+
+
 WORLD = asked(history(cup(), *FATES))
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])
-def test_every_outcome_on_record_stays(name: str) -> None:
-    """Ratings are computed from outcomes and verdicts, which hold no text."""
-    whole = known(*WORLD)
-    for event in of_type(WORLD, name)[::3]:
-        state = state_of(redacted(WORLD, event))
-
-        outcomes = [(each.outcome, each.share) for each in settled(state)]
-
-        assert outcomes == [(each.outcome, each.share) for each in settled(whole)]
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize("name", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])
-def test_nothing_is_generated_or_asked_again(name: str) -> None:
-    """What was paid for is on record, whether or not its text still is."""
+def test_every_outcome_on_record_stays_and_nothing_is_asked_again(name: str) -> None:
+    """Ratings need no text; what was paid for is on record, whether or not its text still is."""
     whole = known(*WORLD)
     judge, prompts = whole.panel[0], everything(whole)
     queries = open_queries(whole, prompts, judge, ENDLESS_RETRIES)
@@ -127,7 +119,9 @@ def test_nothing_is_generated_or_asked_again(name: str) -> None:
         state = state_of(redacted(WORLD, event))
 
         asked_again = open_queries(state, prompts, judge, ENDLESS_RETRIES)
+        outcomes = [(each.outcome, each.share) for each in settled(state)]
 
+        assert outcomes == [(each.outcome, each.share) for each in settled(whole)]
         assert missing_responses(state, prompts) == ()
         assert {each.asked.query_key for each in asked_again} <= still_open
         assert unreconciled(state, prompts, judge) == ()
@@ -151,10 +145,7 @@ def test_a_redacted_response_is_shown_to_nobody() -> None:
 
 def test_a_pair_without_an_outcome_stays_without() -> None:
     """It is counted as redacted: neither pending, which would ask for it, nor a tie."""
-    events = history(cup(1), "a")
-    zoe = of_type(events, "ResponseGenerated")[0]
-
-    statuses = [each.status for each in settled(state_of(redacted(events, zoe)))]
+    statuses = [each.status for each in settled(without_first(history(cup(1), "a")))]
 
     assert statuses == ["a", "redacted", "pending"]
 
@@ -166,7 +157,7 @@ def test_a_pair_of_identical_responses_is_still_one() -> None:
     events = (*opening, *responses(known(*opening), texts))
     [match] = matches_of(known(*events))
     tie = replace(reconciled(match, "tie"), basis="identical")
-    state = state_of(redacted((*events, tie), of_type(events, "ResponseGenerated")[0]))
+    state = without_first((*events, tie))
 
     [settlement] = settled(state)
 
@@ -176,8 +167,7 @@ def test_a_pair_of_identical_responses_is_still_one() -> None:
 
 def test_other_rules_cannot_read_a_redacted_response() -> None:
     """Only the recorded outcome is left of its pairs; each order alone is not on record."""
-    events = history(cup(1), "a", "b", "tie")
-    state = state_of(redacted(events, of_type(events, "ResponseGenerated")[0]))
+    state = without_first(history(cup(1), "a", "b", "tie"))
 
     by_order = settle(state, everything(state), state.panel[0], Rule(CONCATENATE))
 
@@ -270,20 +260,18 @@ def test_twins_share_a_query_whose_answer_is_redacted() -> None:
     texts = {(name, f"p{n}"): "the same" for n in range(6) for name in ("amy", "kim")}
     texts |= {("zoe", f"p{n}"): "another" for n in range(6)}
     asked_once = once(*opening, *responses(known(*opening), texts))
-    zoe = of_type(asked_once, "ResponseGenerated")[0]
 
     before = [each.status for each in settled(known(*asked_once))]
 
     assert "tie" in before
-    assert [each.status for each in settled(state_of(redacted(asked_once, zoe)))] == before
+    assert [each.status for each in settled(without_first(asked_once))] == before
 
 
 def test_without_its_query_a_redacted_pair_has_no_verdict() -> None:
     """As of a tournament that did not ask it in the order that is planned."""
     events = with_judging(answered(cup(1)), COUNTERBALANCED)
-    zoe = of_type(events, "ResponseGenerated")[0]
 
-    statuses = [each.status for each in settled(state_of(redacted(events, zoe)))]
+    statuses = [each.status for each in settled(without_first(events))]
 
     assert statuses == ["redacted", "redacted", "pending"]
 
@@ -421,9 +409,8 @@ def test_what_is_redacted_is_consistent() -> None:
 def test_a_response_without_its_text_is_not_held_against_the_gold_answer() -> None:
     """Whether it was right cannot be said any more, so it is not counted as wrong."""
     events = sure(answered(cup(1)), {"zoe": 0.9, "amy": 0.8})
-    zoe = of_type(events, "ResponseGenerated")[0]
 
-    found = against_gold(state_of(redacted(events, zoe)))
+    found = against_gold(without_first(events))
 
     assert [each.entrant_id for each in against_gold(known(*events))] == ["zoe", "amy"]
     assert [each.entrant_id for each in found] == ["amy"]
@@ -431,8 +418,7 @@ def test_a_response_without_its_text_is_not_held_against_the_gold_answer() -> No
 
 def test_a_battle_says_that_a_response_was_redacted() -> None:
     """The screen shows what is left: the outcome."""
-    events = history(cup(1), "a")
-    state = state_of(redacted(events, of_type(events, "ResponseGenerated")[0]))
+    state = without_first(history(cup(1), "a"))
 
     first, second, _ = (
         battle_details(state, [pairing], state.panel[0]) for pairing in planned_pairings(state)

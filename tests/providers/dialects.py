@@ -51,17 +51,10 @@ def _cards(owner: str, base: str, root: str) -> Json:
 
 
 _VLLM: Final = ServerFacts(
-    name="vllm",
-    version="0.33.0",
-    weights=_WEIGHTS,
-    template=digest_of_bytes(_TEMPLATE.encode()),
+    name="vllm", version="0.33.0", weights=_WEIGHTS, template=digest_of_bytes(_TEMPLATE.encode())
 )
 _SGLANG: Final = ServerFacts(
-    name="sglang",
-    version="0.5.23",
-    weights=_WEIGHTS,
-    revision="main",
-    is_deterministic=True,
+    name="sglang", version="0.5.23", weights=_WEIGHTS, revision="main", is_deterministic=True
 )
 _TGI: Final = ServerFacts(
     name="text-generation-router",

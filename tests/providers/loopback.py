@@ -1,15 +1,12 @@
-"""Servers on loopback for fakes: in this process, or in one of their own."""
+"""Servers on loopback for fakes, in this process."""
 
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from socketserver import BaseRequestHandler
 from threading import Lock, Thread
-from types import TracebackType
 from typing import Any, Final, Self
 
 TOO_LATE: Final = "x-too-late"  # a header: whoever is `impatient` has not waited for the answer
@@ -110,12 +107,7 @@ class LoopbackFake:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let go of answers that wait, and close the port."""
         self.let_go()
         self._server.shutdown()
@@ -139,39 +131,3 @@ class LoopbackFake:
     def n_open(self) -> int:
         """Connections that are open."""
         return self._server.n_open
-
-
-_ROOT: Final = Path(__file__).parents[2]
-
-
-class ServerProcess:
-    """A process that serves, and tells its port in its first line, as long as its block lasts."""
-
-    def __init__(self, module: str, *options: str) -> None:
-        """Take the module that is run, and its options."""
-        self._command = [sys.executable, "-m", module, *options]
-        self.port = 0
-
-    def __enter__(self) -> Self:
-        """Begin it, and wait for its port."""
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(self._command, cwd=_ROOT, stdin=pipe, stdout=pipe)
-        assert self._process.stdout is not None
-        self.port = int(self._process.stdout.readline())
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.communicate()
-
-
-def tell_port(port: int) -> None:
-    """Tell the port, as whoever began this process waits for it."""
-    sys.stdout.write(f"{port}\n")
-    sys.stdout.flush()

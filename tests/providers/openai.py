@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import fsum
 from threading import Lock
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from tests.providers.anthropic.exchange import USAGE_LIMIT
 from tests.providers.loopback import TOO_LATE, Handler, LoopbackFake
@@ -19,18 +19,21 @@ Json: TypeAlias = dict[str, object]
 MODEL: Final = "judges/steady-7b"
 _N_CHARS_PER_TOKEN: Final = 4
 _PATHS: Final = {"/chat/completions": "messages", "/completions": "prompt"}
-_FAILURES: Final = {
-    "bad_request": (400, "invalid_request_error"),
-    "too long": (400, "invalid_request_error"),
-    "rate_limited": (429, "rate_limit_exceeded"),
-    "server_error": (500, "server_error"),
-    "too_large": (413, "request_too_large"),
-}
 
-_UNPAID: Final[Mapping[str, tuple[int, Json]]] = {
-    "no_credit": (400, {"error": {"message": "Your credit balance is too low"}}),
-    "usage_limit": (400, {"error": {"message": USAGE_LIMIT}}),
-    "no_quota": (429, {"error": {"message": "No more.", "code": "insufficient_quota"}}),
+
+def _failure(status: int, code: str, message: str) -> tuple[int, Json]:
+    return status, {"error": {"message": message, "code": code}}
+
+
+_FAILURES: Final[Mapping[str, tuple[int, Json]]] = {
+    "bad_request": _failure(400, "invalid_request_error", "told to fail: bad_request"),
+    "too long": _failure(400, "invalid_request_error", "told to fail: too long"),
+    "too_large": _failure(413, "request_too_large", "told to fail: too_large"),
+    "rate_limited": _failure(429, "rate_limit_exceeded", "told to fail: rate_limited"),
+    "server_error": _failure(500, "server_error", "told to fail: server_error"),
+    "no_credit": (400, {"error": {"message": "Your credit balance is too low"}}),  # Anthropic's
+    "usage_limit": (400, {"error": {"message": USAGE_LIMIT}}),  # likewise
+    "no_quota": _failure(429, "insufficient_quota", "No more."),  # OpenAI's
     "unpaid": (402, {"error": {"message": "Please pay.", "code": 402}}),
 }
 
@@ -49,24 +52,7 @@ class Said:
 class Fault:
     """What goes wrong with one request."""
 
-    kind: Literal[
-        "bad_request",
-        "too long",  # likewise, and its words say why
-        "too_large",
-        "rate_limited",
-        "server_error",
-        "cut",  # the connection ends without an answer
-        "cut_half",  # and in the middle of one
-        "too_late",  # `impatient` clients do not wait for the answer
-        "page",  # a web page is sent, as by a proxy
-        "half_json",  # the answer's JSON breaks off
-        "no_choices",  # it has no choice in it
-        "no_utf8",  # it is no text at all
-        "no_credit",  # nothing is left to pay with, as Anthropic says it
-        "usage_limit",  # the account's own limit is reached, in Anthropic's words
-        "no_quota",  # as OpenAI says it
-        "unpaid",  # as others say it
-    ]
+    kind: str  # of _FAILURES, or as _Handler fails by itself
 
 
 @dataclass
@@ -189,12 +175,8 @@ class _Handler(Handler):
                 self._send(200, {**whole, "choices": []})
             case "no_utf8":
                 self._send_bytes(200, json.dumps(whole).encode().replace(b'": "', b'": "\xff'))
-            case "no_credit" | "usage_limit" | "no_quota" | "unpaid" as kind:
-                self._send(*_UNPAID[kind])
             case kind:
-                status, named = _FAILURES[kind]
-                told = {"message": f"told to fail: {kind}", "code": named}
-                self._send(status, {"error": told})
+                self._send(*_FAILURES[kind])
 
     def _completion(self, body: Json) -> Json:
         whole = self.traffic.shape(completion(body, self.traffic.say(body)))

@@ -6,10 +6,10 @@ as server: ... server.url ...`. It reads no more of a request than it must.
 
 import asyncio
 import re
+import subprocess
 import sys
-from typing import Final
-
-from tests.providers.loopback import ServerProcess, tell_port
+from pathlib import Path
+from typing import Final, Self
 
 _LENGTH: Final = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 _REPLY: Final = (
@@ -26,17 +26,31 @@ _ANSWER: Final = (
 )
 
 
-class SteadyServer(ServerProcess):
-    """The process of the server, as long as its block lasts."""
+class SteadyServer:
+    """The process of the server, which tells its port first, as long as its block lasts."""
 
     def __init__(self, latency_s: float = 0.2) -> None:
         """Answer each request after this time."""
-        super().__init__(__spec__.name, str(latency_s))
+        self._command = [sys.executable, "-m", __spec__.name, str(latency_s)]
+        self._port = 0
+
+    def __enter__(self) -> Self:
+        """Begin it, and wait for its port."""
+        pipe, root = subprocess.PIPE, Path(__file__).parents[2]
+        self._process = subprocess.Popen(self._command, cwd=root, stdin=pipe, stdout=pipe)
+        assert self._process.stdout is not None
+        self._port = int(self._process.stdout.readline())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.communicate()
 
     @property
     def url(self) -> str:
         """The base_url for a client of OpenAI's API."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"http://127.0.0.1:{self._port}/v1"
 
 
 class _Connection(asyncio.Protocol):
@@ -59,7 +73,8 @@ class _Connection(asyncio.Protocol):
 async def _serve(latency_s: float) -> None:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: _Connection(latency_s), "127.0.0.1", 0, backlog=1024)
-    tell_port(server.sockets[0].getsockname()[1])
+    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
     await server.serve_forever()
 
 

@@ -4,15 +4,18 @@ How it fails is held by the contract of faults that all batch judges pass, and t
 the API tells by the contract of all batch judges.
 """
 
+from collections.abc import Iterator
 from datetime import timedelta
+from typing import cast
 
 import pytest
-from anthropic import Anthropic, BadRequestError, BaseModel
+from anthropic import Anthropic, BadRequestError
+from anthropic.types import Message
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from anthropic.types.messages.batch_create_params import Request
 
 from projections.verdicts.queries import VERDICT_SCHEMA
-from tests.providers.anthropic.prompt import digest_of
-from tests.providers.anthropic.requests import asking, requests, results
+from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
 
 WRONG: dict[str, dict[str, object]] = {
@@ -33,9 +36,25 @@ WRONG: dict[str, dict[str, object]] = {
 }
 
 
-def is_whole(came: BaseModel) -> bool:
-    """Tell whether an answer has all that the SDK's type requires, which the SDK does not check."""
-    return type(came).model_validate(came.to_dict()) == came
+@pytest.fixture
+def fake() -> Iterator[FakeAnthropic]:
+    """Give a fake."""
+    with FakeAnthropic() as fake:
+        yield fake
+
+
+@pytest.fixture
+def client(fake: FakeAnthropic) -> Iterator[Anthropic]:
+    """Give the SDK, which does not send again by itself."""
+    with client_of(fake.url) as client:
+        yield client
+
+
+def asking(**fields: object) -> MessageCreateParamsNonStreaming:
+    """Return params, complete save for what a test is about."""
+    messages = [{"role": "user", "content": "Which is better?"}]
+    given = {"model": "claude-sonnet-5-5", "max_tokens": 2_000, "messages": messages, **fields}
+    return cast("MessageCreateParamsNonStreaming", given)
 
 
 def test_wrong_params_are_refused_at_once_in_a_message_and_at_the_end_in_a_batch(
@@ -51,9 +70,11 @@ def test_wrong_params_are_refused_at_once_in_a_message_and_at_the_end_in_a_batch
         for place, fields in enumerate(WRONG.values())
     ]
 
-    came = [each.result for each in results(client, client.messages.batches.create(requests=sent))]
+    batch = client.messages.batches.create(requests=sent)
+    fake.end_batches()
+    came = client.messages.batches.results(batch.id)
 
-    assert [result.type for result in came] == ["errored"] * len(WRONG)
+    assert [each.result.type for each in came] == ["errored"] * len(WRONG)
     assert fake.bill().paid == ()
 
 
@@ -73,7 +94,7 @@ def test_the_models_that_always_think_do_so_before_they_write(client: Anthropic)
     assert [block.type for block in message.content] == ["thinking", "text"]
     assert message.usage.output_tokens_details
     assert message.usage.output_tokens_details.thinking_tokens == 40
-    assert is_whole(message)
+    assert Message.model_validate(message.to_dict()) == message  # the SDK does not look
 
 
 def test_a_prefix_is_written_once_and_lives_for_minutes(
@@ -89,26 +110,3 @@ def test_a_prefix_is_written_once_and_lives_for_minutes(
         used.append((usage.cache_creation_input_tokens, usage.cache_read_input_tokens))
 
     assert used == [(900, 0), (0, 900), (0, 900), (900, 0)]
-
-
-def test_a_batch_is_created_polled_read_and_billed_once(
-    fake: FakeAnthropic, client: Anthropic
-) -> None:
-    """The whole way that a run goes when nothing is amiss; reading again costs nothing."""
-    sent = requests(20)
-    batch = client.messages.batches.create(requests=sent)
-    before = fake.bill(settle=False)
-    looks = [client.messages.batches.retrieve(batch.id) for _ in range(2)]
-    came = results(client, looks[1])
-    results(client, batch)
-    bill = fake.bill()
-
-    assert (before.n_open_requests, before.paid) == (20, ())
-    assert [look.processing_status for look in looks] == ["in_progress", "ended"]
-    assert [look.request_counts.processing for look in looks] == [20, 0]
-    assert sorted(each.custom_id for each in came) == sorted(each["custom_id"] for each in sent)
-    assert [each.custom_id for each in came] != [each["custom_id"] for each in sent]
-    assert all(map(is_whole, [batch, *looks, *came]))
-    assert bill.n_paid_by_digest == {digest_of({**each["params"]}): 1 for each in sent}
-    used = [each.result.message.usage for each in came if each.result.type == "succeeded"]
-    assert bill.total.n_input == sum(usage.input_tokens for usage in used)

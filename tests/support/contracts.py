@@ -1,5 +1,6 @@
 """What every implementation of a port promises: one contract, run on each of them."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -31,6 +32,7 @@ QUERIES = tuple(
         ("", "The axillary nerve."),
     ]
 )
+KEYS = sorted(query.query_key for query in QUERIES)
 TASKS = tuple(
     GenerationTask(key(f"{name} {n}"), entrant(name), f"Question {n}?", seed=n)
     for name in ("base", "tuned")
@@ -50,26 +52,14 @@ class AnsweringContract:
         """Return a new judge."""
         raise NotImplementedError
 
-    def test_each_query_is_answered_at_most_once(self) -> None:
-        """A second reply would be ignored, and paid for."""
+    def test_each_query_is_answered_once_by_its_key(self) -> None:
+        """Replies come in any order, and a second one would be ignored, and paid for."""
         keys = [reply.query_key for reply in answered(self.make(), QUERIES)]
 
-        assert len(keys) == len(set(keys))
-
-    def test_a_reply_keeps_the_key_of_its_query(self) -> None:
-        """Replies come in any order, and the key is all that tells them apart."""
-        keys = {reply.query_key for reply in answered(self.make(), QUERIES)}
-
-        assert keys == {query.query_key for query in QUERIES}
-
-    def test_the_same_query_is_answered_alike(self) -> None:
-        """An offline judge that changed its mind could not be replayed by anybody."""
-        first, second = (sorted(answered(self.make(), QUERIES), key=key_of) for _ in range(2))
-
-        assert first == second
+        assert sorted(keys) == KEYS
 
     def test_a_query_is_answered_alike_in_any_company(self) -> None:
-        """A run that was cut off asks in other portions."""
+        """A run that was cut off asks in other portions; a judge that changed its mind shows."""
         judge = self.make()
 
         apart = [reply for query in QUERIES for reply in answered(judge, [query])]
@@ -111,7 +101,6 @@ class GeneratorContract:
         assert [batch for batch in self.make().generate([]) if batch] == []
 
 
-KEYS = sorted(query.query_key for query in QUERIES)
 INSTANT = timedelta(microseconds=1)
 
 
@@ -130,9 +119,9 @@ class BatchJudgeContract:
         """Let the provider keep a batch's results no longer."""
         raise NotImplementedError
 
-    def ended(self, judge: BatchJudge) -> str:
+    def ended(self, judge: BatchJudge, queries: Sequence[PairQuery] = QUERIES) -> str:
         """Return the id of a batch that has ended."""
-        created = judge.create(QUERIES)
+        created = judge.create(queries)
         self.end()
         return created.provider_batch_id
 

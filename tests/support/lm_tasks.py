@@ -33,17 +33,18 @@ def _letters(rng: Random) -> Row:
     return {"question": _words(rng, 6), "answer": rng.choice("ABCD"), **options}
 
 
-def _of_subject(subject: str) -> Callable[[Random], Row]:
-    return lambda rng: {"subject": subject, **_letters(rng)}
+def _global(language: str, subject: str) -> DrawnTask:
+    file = f"global_mmlu/full/{language}/global_mmlu_full_{language}_{subject}.yaml"
+    return DrawnTask(file, lambda rng: {"subject": subject, **_letters(rng)}, examples="dev")
 
 
-def _upper(subject: str) -> Callable[[Random], Row]:
+def _openai(language: str, subject: str) -> DrawnTask:
     def row(rng: Random) -> Row:
         options = {letter: _words(rng, 2) for letter in "ABCD"}
         asked = {"Question": _words(rng, 6), "Answer": rng.choice("ABCD")}
         return {"Subject": subject, **asked, **options}
 
-    return row
+    return DrawnTask(f"openai-mmmlu/default/mmmlu_{language}_{subject}.yaml", row)
 
 
 def _pair(rng: Random) -> Row:
@@ -106,43 +107,22 @@ def _winogrande(rng: Random) -> Row:
     return {"sentence": sentence, "allfiveshot_longprompt": "", **options, **shots}
 
 
-_GLOBAL, _OPENAI = "global_mmlu/full", "openai-mmmlu/default/mmmlu"
 DRAWN: Final = (
-    DrawnTask(
-        f"{_GLOBAL}/tr/global_mmlu_full_tr_computer_security.yaml",
-        _of_subject("computer_security"),
-        examples="dev",
-    ),
+    _global("tr", "computer_security"),
     DrawnTask("multiblimp/multiblimp_gla.yaml", _pair, "train"),
     DrawnTask("afrobench/injongointent/prompt_4/injongointent_swa.yaml", _intent),
-    DrawnTask(
-        f"{_GLOBAL}/it/global_mmlu_full_it_high_school_statistics.yaml",
-        _of_subject("high_school_statistics"),
-        examples="dev",
-    ),
-    DrawnTask(f"{_OPENAI}_it_it_high_school_statistics.yaml", _upper("high_school_statistics")),
-    DrawnTask(f"{_OPENAI}_es_la_world_religions.yaml", _upper("world_religions")),
+    _global("it", "high_school_statistics"),
+    _openai("it_it", "high_school_statistics"),
+    _openai("es_la", "world_religions"),
     DrawnTask("mmlu_prox/yo/mmlu_prox_lite_yo_physics.yaml", _prox),
     DrawnTask("llama3/instruct/mmlu/mmlu_college_mathematics.yaml", _mmlu, examples="dev"),
     DrawnTask("afrixnli/direct/prompt_2/afrixnli_amh.yaml", _nli),
-    DrawnTask(
-        f"{_GLOBAL}/sn/global_mmlu_full_sn_abstract_algebra.yaml",
-        _of_subject("abstract_algebra"),
-        examples="dev",
-    ),
-    DrawnTask(
-        f"{_GLOBAL}/en/global_mmlu_full_en_world_religions.yaml",
-        _of_subject("world_religions"),
-        examples="dev",
-    ),
-    DrawnTask(
-        f"{_GLOBAL}/ha/global_mmlu_full_ha_professional_law.yaml",
-        _of_subject("professional_law"),
-        examples="dev",
-    ),
+    _global("sn", "abstract_algebra"),
+    _global("en", "world_religions"),
+    _global("ha", "professional_law"),
     DrawnTask("paws-x/paws_en.yaml", _paws, examples="train"),
-    DrawnTask(f"{_OPENAI}_ar_xy_high_school_physics.yaml", _upper("high_school_physics")),
-    DrawnTask(f"{_OPENAI}_id_id_high_school_biology.yaml", _upper("high_school_biology")),
+    _openai("ar_xy", "high_school_physics"),
+    _openai("id_id", "high_school_biology"),
     DrawnTask("longbench2/detective.yaml", _long, "train"),
     DrawnTask(
         "arabic_leaderboard_complete/arabic_leaderboard_arabic_mt_arc_easy/arabic_mt_arc_easy.yaml",
@@ -152,7 +132,7 @@ DRAWN: Final = (
     DrawnTask(
         "mmlusr/question_only/question_only_electrical_engineering.yaml", _columns, examples="train"
     ),
-    DrawnTask(f"{_OPENAI}_pt_br_moral_scenarios.yaml", _upper("moral_scenarios")),
+    _openai("pt_br", "moral_scenarios"),
     DrawnTask("metabench/metabench_winogrande_permute.yaml", _winogrande, "primary"),
 )
 """Those that can be loaded without a network: two more that were drawn fetch metrics from it."""

@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
-from operator import attrgetter
 from threading import Event
 from typing import Final
 
-from commands.asking.pace import Pace
 from commands.asking.pool import Pool
 from commands.errors import BatchGone, ProviderError, ResultsLost
 from commands.ports import (
@@ -18,6 +16,7 @@ from commands.ports import (
     BatchResponder,
     BatchState,
     Billing,
+    Console,
     Continuation,
     ContinuationLikelihood,
     GeneratedText,
@@ -29,14 +28,34 @@ from commands.ports import (
     LocalJudge,
     NoReply,
     Reply,
-    Tell,
+    key_of,
+    no_progress,
 )
 from ledger.errors import TourneyError
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.requests import ParameterRefused
 from ledger.store import utc_now
 from projections.verdicts.queries import JudgeQuery, queries_digest
-from tests.support.builders.anthropic import FakeTime
+from tests.support.builders.clock import Clock
+
+
+class ScriptedTerminal:
+    """Keeps what was told and asked, and answers every question alike; None: there is nobody."""
+
+    def __init__(self, answer: bool | None = None) -> None:
+        self._answer = answer
+        self.asked: list[str] = []
+        self.told: list[str] = []
+
+    @property
+    def console(self) -> Console:
+        """Itself, as a use case sees it."""
+        confirm = None if self._answer is None else self._confirm
+        return Console(self.told.append, confirm, no_progress)
+
+    def _confirm(self, question: str) -> bool:
+        self.asked.append(question)
+        return bool(self._answer)
 
 
 class ScriptedGenerator:
@@ -146,34 +165,20 @@ class ScriptedJudge:
                 yield (scripted_answer(reply, query),)
 
 
-def answer_groups(
-    judge: Judge,
-    queries: Sequence[JudgeQuery],
-    *,
-    pace: Pace | None = None,
-    tell: Tell = lambda _: None,
-) -> Iterator[list[Answer]]:
-    """Yield the answers of a judge on a server as `judge_open` gets them, and raise as it does."""
-    left = deque(queries)
+def answered(
+    judge: Judge | LocalJudge, queries: Sequence[JudgeQuery], *, clock: Clock | None = None
+) -> Iterator[Answer]:
+    """Yield a judge's answers one by one, and raise as `judge_open` does; waiting takes no time."""
+    if isinstance(judge, LocalJudge):
+        for answers in judge.answers(queries, Event()) if queries else ():
+            yield from answers
+        return
+    left, pace = deque(queries), (clock or Clock()).pace()
     with Pool[JudgeQuery, Reply](
-        judge.host, judge.ask, attrgetter("query_key"), stops=Event(), tell=tell, pace=pace
+        judge.host, judge.ask, key_of, stops=Event(), tell=lambda _: None, pace=pace
     ) as pool:
         for group in pool.settle_all(left, lambda n: [left.popleft() for _ in range(n)]):
-            yield [answer for _, answer in group]
-
-
-def answered(
-    judge: Judge | LocalJudge, queries: Sequence[JudgeQuery], *, clock: FakeTime | None = None
-) -> Iterator[Answer]:
-    """Yield a judge's answers one by one; waiting for a server takes no time."""
-    if isinstance(judge, LocalJudge):
-        groups: Iterator[Sequence[Answer]] = (
-            judge.answers(queries, Event()) if queries else iter(())
-        )
-    else:
-        groups = answer_groups(judge, queries, pace=(clock or FakeTime()).pace())
-    for group in groups:
-        yield from group
+            yield from (answer for _, answer in group)
 
 
 def scripted_answer(said: Answer | str, query: JudgeQuery) -> Answer:

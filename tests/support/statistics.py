@@ -55,3 +55,8 @@ def many_logits(draw: DrawFn, max_experts: int = 4, *, may_rule_out: bool = Fals
 def many_uniforms(n_rows: int, n: int, seed: int = 1) -> torch.Tensor:
     """Give (n_rows, n) uniforms."""
     return uniforms(torch.tensor(row_key(seed)), torch.arange(n_rows), n)
+
+
+def holds(low: float | None, value: float, high: float | None) -> bool:
+    """Say whether there is an interval, and a value in it."""
+    return low is not None and high is not None and low <= value <= high

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from commands.cli.shared import completion
+from commands.cli.shared.output import write_screen
 from commands.cli.shared.reading import read_verdicts, with_source
 from commands.cli.shared.selection import JUDGED, WRITTEN, Selected, selecting
+from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
 from commands.reading.battle import pairings_of_battle
 from commands.report.text import Piece, word_difference
@@ -59,8 +61,10 @@ def battle(
     source = read_verdicts(ctx.selection)
     chosen = pairings_of_battle(source.state, prompt, entrants or ())
     details = battle_details(source.state, chosen, source.judge)
-    table = with_source(battle_table(details), source)
-    ctx.selection.writer.write_lines_or(table, partial(battle_screen, details))
+    if ctx.selection.chosen_format is Format.TABLE:
+        write_screen(partial(battle_screen, details))
+    else:
+        ctx.selection.write(with_source(battle_table(details), source))
 
 
 _PART: Final = re.compile(r"\S+|\s+")

@@ -145,7 +145,7 @@ def metrics(
         table = _compared_table(_today(source, selection.config) if rescore else source, compare)
     else:
         table = metrics_table(_today(source, selection.config) if rescore else source)
-    selection.writer.write(table)
+    selection.write(table)
 
 
 def _today(source: EvaluationReading, config: Path) -> EvaluationReading:

@@ -34,13 +34,13 @@ def sql(
 
     Example: tourney sql "select winner, count(*) from outcomes group by winner"
     """
-    writer = ctx.selection.writer
+    selection = ctx.selection
     if query is None:
-        writer.write(views_table())
+        selection.write(views_table())
         return
-    with Ledger.read_only(ctx.selection.path) as opened:
+    with Ledger.read_only(selection.path) as opened:
         answer = ask(opened, query)
-    writer.write(answer_table(answer, is_cut=writer.chosen is Format.TABLE))
+    selection.write(answer_table(answer, is_cut=selection.chosen_format is Format.TABLE))
 
 
 class SqlTableRow(NamedTuple):

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import typer
 from rich.console import Console
@@ -52,47 +52,27 @@ def format_named(name: str) -> Format:
         raise typer.BadParameter(f"{name!r} is not one of {known}{instead}.") from None
 
 
-class Writer(NamedTuple):
-    """How a command writes its table."""
-
-    output_format: Format = Format.TABLE
-    as_json: bool = False
-
-    @property
-    def chosen(self) -> Format:
-        """The format that the options ask for."""
-        return Format.JSON if self.as_json else self.output_format
-
-    def write(self, table: Table) -> None:
-        """Print a table on stdout; formats without room for notes have them on stderr."""
-        if self.chosen is Format.PARQUET:
-            _write_parquet(table)
-        else:
-            with _arriving():
-                print_table(table, self.chosen, _stdout())
-        if self.chosen is Format.MD:
-            with _arriving():
-                sys.stdout.write("".join(f"\n{markdown_text(note)}\n" for note in table.notes))
-        elif self.chosen not in {Format.TABLE, Format.JSON}:
-            for note in table.notes:
-                say(note)
-
-    def write_lines_or(self, table: Table, drawn: Screen) -> None:
-        """Print a screen of its own on stdout; other formats than `table` print the table."""
-        if self.chosen is not Format.TABLE:
-            self.write(table)
-            return
-        console = _stdout()
-        width = console.width if console.width < _UNBOUNDED else None
+def write_table(table: Table, chosen: Format) -> None:
+    """Print a table on stdout; formats without room for notes have them on stderr."""
+    if chosen is Format.PARQUET:
+        _write_parquet(table)
+    else:
         with _arriving():
-            print_lines(drawn(console, width), console)
+            print_table(table, chosen, _stdout())
+    if chosen is Format.MD:
+        with _arriving():
+            sys.stdout.write("".join(f"\n{markdown_text(note)}\n" for note in table.notes))
+    elif chosen not in {Format.TABLE, Format.JSON}:
+        for note in table.notes:
+            say(note)
 
-    def write_text(self, text: str, table: Table) -> None:
-        """Print a text on stdout as it is; other formats than `table` print the table instead."""
-        if self.chosen is Format.TABLE:
-            write_lines([text.encode()])
-        else:
-            self.write(table)
+
+def write_screen(drawn: Screen) -> None:
+    """Print a screen of its own, in place of a table, on stdout."""
+    console = _stdout()
+    width = console.width if console.width < _UNBOUNDED else None
+    with _arriving():
+        print_lines(drawn(console, width), console)
 
 
 def _write_parquet(table: Table) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from commands.asking.pace import Pace, back_off_s, steady_now
-from tests.support.builders.anthropic import FakeTime
+from tests.support.builders.clock import Clock
 
 N_AT_A_TIME: Final = 64
 
@@ -36,7 +36,7 @@ class Simulation:
     def __init__(
         self, takes: Callable[[float], bool], *, seed: int, asked_s: float | None = None
     ) -> None:
-        self.clock = FakeTime()
+        self.clock = Clock()
         self.began_at = self.clock.now()
         self.pace = Pace(now=self.clock.now)
         self.takes, self.asked_s, self.rng = takes, asked_s, random.Random(seed)  # noqa: S311
@@ -142,7 +142,7 @@ def test_the_clock_that_is_waited_by_never_goes_back() -> None:
 
 def test_after_a_rejection_one_is_sent_at_a_time_until_the_server_answers() -> None:
     """Whatever became of that one before, the next may be sent."""
-    pace = FakeTime().pace()
+    pace = Clock().pace()
     pace.rejected(pace.sent(), 0.0)
 
     trial = pace.sent()
@@ -156,7 +156,7 @@ def test_after_a_rejection_one_is_sent_at_a_time_until_the_server_answers() -> N
 
 def test_rejections_of_the_same_moment_count_once() -> None:
     """Eight that were under way together must not wait for eight times as long."""
-    pace = FakeTime().pace()
+    pace = Clock().pace()
     numbers = [pace.sent() for _ in range(8)]
 
     waits = [pace.rejected(number, None) for number in numbers]
@@ -176,7 +176,7 @@ def test_a_server_that_rejects_again_and_names_no_time_is_not_hammered(
     asked_s: float | None,
 ) -> None:
     """Each rejection may have its price."""
-    clock = FakeTime()
+    clock = Clock()
     pace = clock.pace()
     pace.rejected(pace.sent(), asked_s)
     clock.sleep(60.0)
@@ -186,7 +186,7 @@ def test_a_server_that_rejects_again_and_names_no_time_is_not_hammered(
 
 def test_a_server_that_may_bill_what_it_rejects_is_asked_ever_more_rarely() -> None:
     """It asked for a second each time, and an hour of that was 3,600 requests perhaps billed."""
-    clock = FakeTime()
+    clock = Clock()
     pace, n = clock.pace(), 0
     began_at = pace.now()
 

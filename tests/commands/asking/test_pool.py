@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.asking.pace import Pace
 from commands.asking.pool import MOST_LOST, THREAD_NAME, Pool, Settled
 from commands.asking.rejections import MOST_ALIKE, HeldRejections
 from commands.errors import ProviderError, SpendLimitReached
@@ -19,7 +20,7 @@ from commands.ports import Host, NoReply
 from ledger.errors import TourneyError
 from ledger.events.judging import Fate
 from ledger.identity import Digest
-from tests.support.builders.anthropic import FakeTime
+from tests.support.builders.clock import Clock
 from tests.support.patience import PATIENCE_S
 
 TOO_MUCH = SpendLimitReached("no money")
@@ -64,7 +65,7 @@ class Work:
         self.took: list[int] = []  # how many at a time
         self.settled: list[Settled[int, str]] = []
         self.told: list[str] = []
-        self.clock = FakeTime()
+        self.clock = Clock()
 
     def take(self, n: int) -> Sequence[int]:
         """Return the next numbers; none beyond the cap."""
@@ -73,8 +74,17 @@ class Work:
         self.took.append(len(taken))
         return taken
 
+    def tell(self, line: str) -> None:
+        """Note what is told."""
+        self.told.append(line)
+
     def pool(
-        self, ask: Ask, *, n_at_a_time: int = 1, held: HeldRejections[int] | None = None
+        self,
+        ask: Ask,
+        *,
+        n_at_a_time: int = 1,
+        pace: Pace | None = None,
+        held: HeldRejections[int] | None = None,
     ) -> Pool[int, str]:
         """Return a pool whose waiting takes no time."""
         return Pool(
@@ -82,8 +92,8 @@ class Work:
             ask,
             key_of,
             stops=self.stops,
-            tell=self.told.append,
-            pace=self.clock.pace(),
+            tell=self.tell,
+            pace=pace or self.clock.pace(),
             held=held,
         )
 
@@ -230,7 +240,7 @@ def test_who_stops_listening_waits_for_nothing() -> None:
 
     results.close()  # type: ignore[attr-defined]  # it is a generator
 
-    assert THREAD_NAME in {each.name for each in set(threads()) - others}
+    assert THREAD_NAME in {each.name for each in set(threads()) - others if each.daemon}
     late.set()
 
 
@@ -252,6 +262,7 @@ def test_a_request_that_was_surely_not_sent_is_sent_again() -> None:
     work = Work(2).run(ask)
 
     assert n_asked == {0: 3, 1: 3}
+    assert sum(work.clock.slept_s) > 0  # and not at once
     assert set(work.fates.values()) == {"answered"}
 
 
@@ -301,7 +312,7 @@ def test_a_limit_is_waited_out_and_costs_no_attempt() -> None:
     work = Work(2).run(ask)
 
     assert set(work.fates.values()) == {"answered"}
-    assert work.clock.slept[:30] == [60.0] * 30
+    assert work.clock.slept_s[:30] == [60.0] * 30
     assert len(work.told) == 30
     assert work.told[0].startswith("the server takes no more requests now: waiting 60 s, until ")
 
@@ -339,13 +350,20 @@ def test_rejections_in_the_same_words_end_the_run_and_burn_nothing() -> None:
     assert work.reasons == ["errored"] * MOST_ALIKE
 
 
-def test_rejections_that_differ_in_the_requests_id_alone_are_alike() -> None:
-    """Anthropic names each request, so that its support can find it."""
-    ids = count()
+@pytest.mark.parametrize(
+    "words",
+    [
+        "HTTP 400: no (request req_{1})",
+        "quota of project 7 is used up at {0}:00",
+        "see https://errors.example.org/trace/{1}",
+    ],
+)
+def test_rejections_that_differ_in_the_requests_own_words_alone_are_alike(words: str) -> None:
+    """Anthropic names each request, so that its support can find it; others link to a trace."""
     work = Work(30)
 
     with pytest.raises(ProviderError, match=r"rejected \d+ requests"):
-        work.run(lambda number: rejection(number, f"HTTP 400: no (request req_{next(ids)})"))
+        work.run(lambda n: rejection(n, words.format(n, "abcdefghij"[n % 10])))
 
     assert work.reasons == ["errored"] * MOST_ALIKE
 
@@ -503,7 +521,7 @@ def test_a_system_without_threads_records_nothing_as_sent(monkeypatch: pytest.Mo
     assert work.took == []
 
 
-class HurriedTime(FakeTime):
+class HurriedTime(Clock):
     """A clock that moves on by more than a minute whenever it is read."""
 
     def now(self) -> datetime:
@@ -514,24 +532,17 @@ class HurriedTime(FakeTime):
 
 def test_a_request_that_hangs_is_told_of_while_it_hangs() -> None:
     """The answer is only let through once the line has come."""
-    work, told = Work(1), Event()
-    work.clock = HurriedTime()
+    told = Event()
 
-    def tell(line: str) -> None:
-        work.told.append(line)
-        told.set()
+    class Telling(Work):
+        def tell(self, line: str) -> None:
+            super().tell(line)
+            told.set()
 
-    pool = Pool[int, str](
-        Host("the server", 1, timeout_s=600.0),
-        lambda number: f"{number} {told.wait(PATIENCE_S)}",
-        key_of,
-        stops=Event(),
-        tell=tell,
-        pace=work.clock.pace(),
-    )
-    settled = [each for group in work.groups(pool) for each in group]
+    work = Telling(1)
+    work.run(lambda number: f"{number} {told.wait(PATIENCE_S)}", pace=HurriedTime().pace())
 
-    assert settled == [(0, "0 True")]
+    assert work.settled == [(0, "0 True")]
     assert work.told[0].startswith("waiting for the server since ")
     assert "1 request without an answer" in work.told[0]
 
@@ -541,19 +552,12 @@ def test_who_leaves_early_lets_the_next_pool_go_on_at_the_same_pace() -> None:
     late, pace = Event(), HurriedTime().pace()
     pace.rejected(pace.sent(), 0.0)
 
-    def leave(_: str) -> None:
-        raise KeyboardInterrupt
+    class Leaving(Work):
+        def tell(self, _: str) -> None:
+            raise KeyboardInterrupt
 
-    pool = Pool[int, str](
-        Host("the server", 1, timeout_s=600.0),
-        lambda _: str(late.wait(PATIENCE_S)),
-        key_of,
-        stops=Event(),
-        tell=leave,
-        pace=pace,
-    )
-    with pytest.raises(KeyboardInterrupt), pool:
-        [*pool.settle_all([0], lambda _: [0])]
+    with pytest.raises(KeyboardInterrupt):
+        Leaving(1).run(lambda _: str(late.wait(PATIENCE_S)), pace=pace)
 
     assert pace.n_free(1)
     late.set()

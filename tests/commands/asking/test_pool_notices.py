@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from commands.asking.pool import WaitingNotices
-from tests.support.builders.anthropic import FakeTime
+from tests.support.builders.clock import Clock
 
 
 class Watched:
@@ -11,7 +11,7 @@ class Watched:
 
     def __init__(self) -> None:
         self.told: list[str] = []
-        self.clock = FakeTime()
+        self.clock = Clock()
         self.notices = WaitingNotices(
             "judge 'm' at http://here/v1",
             timeout_s=600.0,

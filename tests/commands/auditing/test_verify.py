@@ -31,8 +31,10 @@ from tests.support.builders.games import (
     generated,
     judged,
     play,
+    position_of,
     published,
 )
+from tests.support.command_line.settled import head_of
 from tests.support.faults.hostile import tamper
 
 CONTENT = "its content is not what was recorded"
@@ -50,18 +52,6 @@ def found_in(path: Path, *noted: Head) -> Verification:
     """Verify a file."""
     with Ledger.read_only(path) as ledger:
         return verify(ledger, noted, no_progress)
-
-
-def head_of(path: Path) -> Head:
-    """Return a file's head."""
-    with Ledger.read_only(path) as ledger:
-        return ledger.head
-
-
-def position_of(path: Path, type_: str) -> int:
-    """Return where the first event of a type stands."""
-    with Ledger.read_only(path) as ledger:
-        return next(row.position for row in ledger.rows() if row.type == type_)
 
 
 def claimed(path: Path, *artifacts: ArtifactDigest, **fields: object) -> int:
@@ -235,15 +225,6 @@ def test_a_checkpoint_holds_while_the_ledger_grows(path: Path) -> None:
 
 
 ZERO = Head.parse(f"{'0' * 64}@0").chain
-
-
-def test_every_checkpoint_that_does_not_fit_is_told(path: Path) -> None:
-    """Each was noted by somebody, who wants to know."""
-    noted = (Head(2, key("other")), Head(1, key("another")))
-
-    faults = found_in(path, *noted).faults
-
-    assert [fault.position for fault in faults] == [1, 2]
 
 
 def test_an_event_that_cannot_be_read_does_not_stop_the_check(path: Path) -> None:

@@ -135,6 +135,14 @@ def hydra_files(
     return save_hydra(tmp_path_factory.mktemp("hydra"), tokenizer)
 
 
+@pytest.fixture(scope="session")
+def three_heads(hydra_files: HydraFiles) -> HydraFiles:
+    """Give the files of three heads: merging more would take longer than what is tested."""
+    return hydra_files._replace(
+        security=hydra_files.security[:3], robustness=hydra_files.robustness[:3]
+    )
+
+
 @pytest.fixture
 def lora_model(weights: Path) -> PeftModel:
     """Give the Olmo 2 weights with a random adapter beside them, as a trainer has them."""
@@ -152,11 +160,7 @@ def save_adapter(weights: Path, folder: Path, *, rank: int, targets: list[str]) 
 def with_adapter(weights: Path, *, rank: int, targets: list[str]) -> PeftModel:
     """Return weights with a random adapter beside them."""
     config = LoraConfig(
-        r=rank,
-        lora_alpha=8,
-        target_modules=targets,
-        init_lora_weights=False,
-        task_type="CAUSAL_LM",
+        r=rank, lora_alpha=8, target_modules=targets, init_lora_weights=False, task_type="CAUSAL_LM"
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", category=FutureWarning)

@@ -21,12 +21,7 @@ from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluate import PlannedEvaluation, evaluate_all
 from commands.evaluating.plan import plan_alone
 from commands.evaluating.samples import Inference
-from commands.ports import (
-    Continuation,
-    GenerationTask,
-    LikelihoodFailure,
-    no_progress,
-)
+from commands.ports import Continuation, GenerationTask, LikelihoodFailure, no_progress
 from commands.settings.sections import EvaluationOptions
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.store import Ledger
@@ -36,6 +31,8 @@ from projections.fold import fold
 from tests.support.builders.events import STREAM, entrant
 from tests.support.lm_tasks import DRAWN, FETCHING, DrawnTask, draw, name_of, write_task
 from tests.support.scripted import ScriptedGenerator, ScriptedReader
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # theirs
 
 ALL = EvaluationOptions()
 QUICK = {"mmlu_prox_lite_yo_physics"}
@@ -185,7 +182,6 @@ def by_file(task: DrawnTask) -> Any:  # noqa: ANN401  # pytest's
     return pytest.param(task, id=name_of(task), marks=marks)
 
 
-@pytest.mark.filterwarnings("ignore")  # theirs
 @pytest.mark.parametrize("task", [*map(by_file, DRAWN)])
 def test_a_drawn_task_gives_its_own_numbers_also_after_a_kill(
     tmp_path: Path, task: DrawnTask
@@ -254,7 +250,6 @@ ANSWERED = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore")  # theirs
 def test_a_plan_names_the_task_and_a_completion_has_its_metrics(
     tmp_path: Path, ledger: Ledger
 ) -> None:
@@ -275,7 +270,6 @@ def test_a_plan_names_the_task_and_a_completion_has_its_metrics(
     assert changed.task.digest != plan.task.digest
 
 
-@pytest.mark.filterwarnings("ignore")  # theirs
 def test_answers_are_scored_by_the_first_filter_and_may_be_looked_at(
     tmp_path: Path, ledger: Ledger
 ) -> None:
@@ -290,7 +284,6 @@ def test_answers_are_scored_by_the_first_filter_and_may_be_looked_at(
     assert {each.is_right for each in samples} == {False}
 
 
-@pytest.mark.filterwarnings("ignore")  # theirs
 def test_a_document_that_cannot_be_scored_is_left_out(tmp_path: Path, ledger: Ledger) -> None:
     """It is no wrong answer."""
     plans = planned(write_sums(tmp_path), Scripted(fails_on="3 and 3"))
@@ -301,7 +294,6 @@ def test_a_document_that_cannot_be_scored_is_left_out(tmp_path: Path, ledger: Le
     assert {each.estimate.n for each in metrics_of(run).metrics} == {7}
 
 
-@pytest.mark.filterwarnings("ignore")  # theirs
 def test_a_group_has_its_own_metrics_beside_those_of_its_tasks(
     tmp_path: Path, ledger: Ledger
 ) -> None:
@@ -322,7 +314,6 @@ def test_a_group_has_its_own_metrics_beside_those_of_its_tasks(
     evaluate(ledger, planned(tmp_path / "both.yaml", Scripted(dies_after=0)))
 
 
-@pytest.mark.filterwarnings("ignore")  # theirs
 def test_runs_of_a_task_are_compared_by_document(tmp_path: Path, ledger: Ledger) -> None:
     """Of as many as both have."""
     file = write_sums(tmp_path)
@@ -335,7 +326,6 @@ def test_runs_of_a_task_are_compared_by_document(tmp_path: Path, ledger: Ledger)
 
 
 @pytest.mark.parametrize("chat", ["turns", "one-turn"])
-@pytest.mark.filterwarnings("ignore")  # theirs
 def test_a_chat_is_asked_as_turns(tmp_path: Path, chat: str) -> None:
     """The entrant's template shows them, so they are recorded, not its text."""
     options = EvaluationOptions.model_validate({"chat": chat, "length": 1, "system": "Add."})
@@ -349,7 +339,6 @@ def test_a_chat_is_asked_as_turns(tmp_path: Path, chat: str) -> None:
     )
 
 
-@pytest.mark.filterwarnings("ignore")  # theirs
 def test_what_an_entrant_cannot_do_is_said_before_anything_runs(tmp_path: Path) -> None:
     """With the key, or the parameter that allows it."""
     beams = {**ANSWERED, "generation_kwargs": {"num_beams": 4}}

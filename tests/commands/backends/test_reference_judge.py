@@ -25,18 +25,13 @@ def reply_to(a: str, b: str, *, gold: str | None = GOLD) -> str:
     query = PairQuery(key("query"), "forward", "Judge factuality.", f"{a} {b}", a, b, gold)
     (reply,) = answered(ReferenceJudge(), [query])
     assert isinstance(reply, Reply)
+    assert (reply.model, reply.stop_reason) == (REFERENCE_MODEL, "end_turn")
     return reply.text
 
 
 def verdict_on(a: str, b: str) -> str | None:
     """Return the verdict that the parser reads in the reply."""
     return parse_verdict(reply_to(a, b))
-
-
-def test_the_response_closer_to_gold_wins_in_either_slot() -> None:
-    """It is blind to the order, so both orders reconcile."""
-    assert verdict_on(CLOSER, FARTHER) == "A"
-    assert verdict_on(FARTHER, CLOSER) == "B"
 
 
 def test_within_the_band_it_is_a_tie() -> None:
@@ -90,22 +85,6 @@ def test_the_reply_says_how_it_came_about() -> None:
         "chrF to the reference answer: response A 30.56, response B 100.00;"
         " within 1 is a tie.\nVERDICT: B"
     )
-
-
-def test_without_a_gold_answer_there_is_nothing_to_compare_with() -> None:
-    """Registration refuses such a dimension, so coming here is a bug and keeps its traceback."""
-    with pytest.raises(ValueError, match="has no gold answer to compare with"):
-        reply_to(CLOSER, FARTHER, gold=None)
-
-
-def test_the_judge_names_itself_in_its_replies() -> None:
-    """Artifacts quote the model that gave a verdict."""
-    query = PairQuery(key("query"), "forward", "system", "user", CLOSER, FARTHER, GOLD)
-
-    (reply,) = answered(ReferenceJudge(), [query])
-    assert isinstance(reply, Reply)
-
-    assert (reply.model, reply.stop_reason) == (REFERENCE_MODEL, "end_turn")
 
 
 @pytest.mark.parametrize(

@@ -233,20 +233,6 @@ def n_open_clients() -> int:
     return sum(type(each) is Anthropic and not each.is_closed() for each in gc.get_objects())
 
 
-def test_without_a_key_no_judge_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before any response is generated for it, let alone sent."""
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
-    chosen, judge = settings(judge={"provider": "anthropic"}), judge_settings()
-
-    with pytest.raises(NoCredentials):
-        ConfiguredBackends(chosen, Path()).judge(judge)
-    with pytest.raises(NoCredentials):
-        ConfiguredBackends(chosen, Path()).batch_judge(judge)
-    with pytest.raises(NoCredentials):
-        make_token_counter(judge)
-
-
 def test_what_answers_and_what_reads_share_one_load(
     entrant: Callable[..., Entrant],
     tasks: Callable[..., list[GenerationTask]],
@@ -284,11 +270,6 @@ def test_an_endpoint_answers_and_does_not_read() -> None:
 def openai_server(url: str, model: str = MODEL) -> Server:
     """Return a server with OpenAI's API whose key is in MY_KEY."""
     return Server("[judge]", False, (model,), url, "MY_KEY", ())
-
-
-def anthropic_server() -> Server:
-    """Return Anthropic's server, wherever ANTHROPIC_BASE_URL says."""
-    return Server("[judge]", True, ("claude-opus-5-5",), None, "MY_KEY", ANTHROPIC_KEYS)
 
 
 def test_a_server_is_reached_by_listing_its_models(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,25 +314,17 @@ def test_a_server_that_is_not_there_is_told_with_the_remedy(
 
 def test_anthropic_is_reached_with_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that lists nothing is there all the same."""
+    server = Server("[judge]", True, ("claude-opus-5-5",), None, "MY_KEY", ANTHROPIC_KEYS)
     with FakeAnthropic() as fake:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", fake.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
 
-        assert reach(anthropic_server()) is None
+        assert reach(server) is None
         assert fake.bill().paid == ()
 
     with pytest.raises(ProviderError, match=r"connection to .* failed") as lost:
-        reach(anthropic_server())
+        reach(server)
     assert CANARY not in told_of(lost.value)
-
-
-def test_without_a_key_anthropic_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would refuse."""
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
-
-    with pytest.raises(NoCredentials, match="are not set"):
-        reach(anthropic_server())
 
 
 @pytest.mark.parametrize("engine", ["local", "ray"])
@@ -362,10 +335,7 @@ def test_a_command_that_a_launcher_starts_several_times_is_refused(
     monkeypatch.setenv("WORLD_SIZE", "4")
 
     why = r"4 times \(WORLD_SIZE\).*--engine ray"
-    with (
-        pytest.raises(ConfigurationError, match=why),
-        inferences_on(engine, settings(), print),
-    ):
+    with pytest.raises(ConfigurationError, match=why), inferences_on(engine, settings(), print):
         pass
     with pytest.raises(ConfigurationError, match=why):
         backends_on(engine, settings(), Path(), print)

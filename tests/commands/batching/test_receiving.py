@@ -27,7 +27,6 @@ from tests.support.builders.batches import planned_batch
 from tests.support.builders.batching import (
     MERGED,
     N_QUERIES,
-    Clock,
     again,
     batched,
     batching,
@@ -42,14 +41,8 @@ from tests.support.builders.batching import (
     receiver,
     statuses,
 )
-from tests.support.builders.commands import (
-    JUDGE,
-    P1,
-    P2,
-    prefer_tuned,
-    record_answers,
-    types_of,
-)
+from tests.support.builders.clock import Clock
+from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned, record_answers, types_of
 from tests.support.builders.events import STREAM, judge, key, opened, prompt
 from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedBatchJudge
@@ -106,10 +99,7 @@ def test_an_error_is_told_of_the_batch_that_has_it(recorder: Recorder, clock: Cl
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        NoReply(key("any"), "rejected", "no"),
-        NoReply(key("any"), "errored", "no", then="stop"),
-    ],
+    [NoReply(key("any"), "rejected", "no"), NoReply(key("any"), "errored", "no", then="stop")],
     ids=["an account's limit", "a misspelt model"],
 )
 def test_a_batch_that_fails_whole_ends_the_run_and_burns_no_query(
@@ -370,11 +360,7 @@ def test_a_deleted_batch_does_not_keep_the_others_from_being_received(
 
 @MERGED
 def test_a_merged_verdict_does_not_keep_a_batch_from_being_received(
-    recorder: Recorder,
-    ledger: Ledger,
-    port: ScriptedBatchJudge,
-    clock: Clock,
-    stream: StreamId,
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, stream: StreamId
 ) -> None:
     """It came while nobody knew if the batch was sent: what was paid for the others is here."""
     queries = open_now(recorder)

@@ -15,13 +15,13 @@ from ledger.errors import TourneyError
 from ledger.store import Ledger
 from tests.support.builders.batching import (
     N_QUERIES,
-    Clock,
     again,
     batching,
     judged,
     left_in_flight,
     statuses,
 )
+from tests.support.builders.clock import Clock
 from tests.support.builders.commands import prefer_tuned
 from tests.support.builders.events import NOON
 from tests.support.scripted import ScriptedBatchJudge
@@ -156,10 +156,7 @@ def test_a_wait_outlasts_the_network(
     """Looking is free, and a laptop that was carried home is online again tomorrow."""
     told: list[str] = []
     how = batching(clock, tell=told.append)
-    at = {
-        timedelta(minutes=5): lambda: remote.fail(lasting),
-        timedelta(minutes=30): remote.end,
-    }
+    at = {timedelta(minutes=5): lambda: remote.fail(lasting), timedelta(minutes=30): remote.end}
 
     done = judged(recorder, remote, while_waiting(how, clock, at))
 

@@ -41,11 +41,7 @@ def test_plain_text_has_what_stands_behind_each_turn() -> None:
     [
         (SHOTS, "turns", [(turn.role, turn.content) for turn in SHOTS]),
         (SHOTS, "one-turn", [("system", "Of doses.\n\n"), ("user", "1 + 1?\n2\n\n2 + 2?")]),
-        (
-            BEGUN[1:],
-            "one-turn",
-            [("user", "1 + 1?\n2\n\n2 + 2?"), ("assistant", "It is")],
-        ),
+        (BEGUN[1:], "one-turn", [("user", "1 + 1?\n2\n\n2 + 2?"), ("assistant", "It is")]),
         (user_turn("?"), "one-turn", [("user", "?")]),
     ],
 )

@@ -82,10 +82,7 @@ def test_what_is_clearly_a_path_is_not_asked_for(tmp_path: Path, named: str) -> 
     ("fault", "told"),
     [
         (NotFetched("the Hub has no it", "correct it"), ", and the Hub has no it; correct it"),
-        (
-            NO_CLIENT,
-            f"; correct the path; {NAMED} is not looked up on the Hub: {NO_CLIENT}",
-        ),
+        (NO_CLIENT, f"; correct the path; {NAMED} is not looked up on the Hub: {NO_CLIENT}"),
     ],
 )
 def test_neither_a_folder_nor_a_name_is_told_both_ways(

@@ -30,6 +30,7 @@ from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.conversations import transcript
 from ledger.events.options import EntrantOptions
+from ledger.events.responses import ResponseFailureReason
 from ledger.identity import PromptId, StreamId
 from ledger.store import Ledger
 from tests.support.builders.commands import (
@@ -57,11 +58,16 @@ def recorder(recorder: Recorder) -> Recorder:
 
 
 def generate(
-    recorder: Recorder, generator: Generator, *, limit: int | None = None
+    recorder: Recorder,
+    generator: Generator,
+    prompts: Sequence[PromptId] = (P1, P2),
+    *,
+    limit: int | None = None,
+    retry: Sequence[ResponseFailureReason] = (),
 ) -> GenerationSummary:
-    """Generate what both prompts are owed."""
+    """Generate what prompts are owed."""
     return generate_missing(
-        recorder, lambda: generator, [P1, P2], on_progress=no_progress, limit=limit
+        recorder, lambda: generator, prompts, on_progress=no_progress, limit=limit, retry=retry
     )
 
 
@@ -189,7 +195,7 @@ def test_only_the_prompts_of_the_run_are_answered(recorder: Recorder) -> None:
     """A pilot must not spend what a headline run costs."""
     generator = echoing()
 
-    generate_missing(recorder, lambda: generator, [P2], on_progress=no_progress)
+    generate(recorder, generator, [P2])
 
     assert asked(generator) == [("base", "Question p2?"), ("tuned", "Question p2?")]
 
@@ -219,19 +225,6 @@ def test_a_failure_is_recorded_once_and_not_asked_again(ledger: Ledger, recorder
     assert types_of(ledger).count("ResponseFailed") == 2
 
 
-def test_a_batch_is_on_the_disk_before_the_next_is_made(ledger: Ledger, recorder: Recorder) -> None:
-    """A kill loses the batch in flight and nothing else."""
-    n_recorded = []
-
-    def answer(task: GenerationTask) -> str:
-        n_recorded.append(types_of(ledger).count("ResponseGenerated"))
-        return echo(task)
-
-    generate(recorder, ScriptedGenerator(answer, batch=2))
-
-    assert n_recorded == [0, 0, 2, 2]
-
-
 def test_entrants_alike_in_all_but_name_share_a_response(recorder: Recorder) -> None:
     """A renamed entrant costs nothing; the key names what determines the text."""
     twin = entrant("twin", weights="weights/base", weights_digest=entrant("base").weights_digest)
@@ -256,9 +249,9 @@ def test_progress_is_told_from_nothing_to_all(recorder: Recorder) -> None:
     assert told == [("responses", 0, 2), ("responses", 1, 2), ("responses", 2, 2)]
 
 
-def of_thirty(ledger: Ledger) -> tuple[Recorder, list[PromptId]]:
-    """Open a tournament of two entrants and thirty prompts."""
-    prompts = [prompt(f"p{number}") for number in range(30)]
+def of_many(ledger: Ledger) -> tuple[Recorder, list[PromptId]]:
+    """Open a tournament of two entrants and two rows of sixteen prompts."""
+    prompts = [prompt(f"p{number}") for number in range(32)]
     recorder = Recorder(ledger, STREAM)
     recorder.record(open_tournament(opened(prompts=prompts)))
     return recorder, [each.prompt_id for each in prompts]
@@ -271,11 +264,11 @@ def empty_from_base(task: GenerationTask) -> str:
 
 def test_an_entrant_that_gives_only_empty_texts_is_stopped(ledger: Ledger) -> None:
     """Nothing can be learnt from them, and judging them would be paid for; the other goes on."""
-    recorder, prompts = of_thirty(ledger)
+    recorder, prompts = of_many(ledger)
     port = ScriptedGenerator(empty_from_base)
 
     with pytest.raises(NothingReadable) as stop:
-        generate_missing(recorder, lambda: port, prompts, on_progress=no_progress)
+        generate(recorder, port, prompts)
 
     assert str(stop.value) == (
         "16 responses in a row of entrant 'base' are empty, so nothing more is generated of it;"
@@ -283,25 +276,23 @@ def test_an_entrant_that_gives_only_empty_texts_is_stopped(ledger: Ledger) -> No
         " again to go on"
     )
     given = Counter(each.text.strip() for each in recorder.state.responses.values())
-    assert given == {"": 16, "Aspirin.": 30}
+    assert given == {"": 16, "Aspirin.": 32}
 
 
 def test_who_wants_empty_texts_runs_the_same_command_again(ledger: Ledger) -> None:
     """The next sixteen are other prompts; with nothing left to generate nothing is stopped."""
-    recorder, prompts = of_thirty(ledger)
+    recorder, prompts = of_many(ledger)
     with pytest.raises(NothingReadable):
-        generate_missing(
-            recorder, lambda: ScriptedGenerator(empty_from_base), prompts, on_progress=no_progress
-        )
+        generate(recorder, ScriptedGenerator(empty_from_base), prompts)
     port = ScriptedGenerator(empty_from_base)
 
-    done = generate_missing(recorder, lambda: port, prompts, on_progress=no_progress)
+    done = generate(recorder, port, prompts)
 
-    assert done.n_generated == done.n_missing == len(port.asked) == 14
-    assert len(recorder.state.responses) == 60
+    assert done.n_generated == done.n_missing == len(port.asked) == 16
+    assert len(recorder.state.responses) == 64
 
 
-NOW_AND_THEN = {f"Question p{number}?" for number in range(0, 30, 8)}
+NOW_AND_THEN = {f"Question p{number}?" for number in range(0, 32, 8)}
 
 
 def fails_now_and_then(task: GenerationTask) -> str | GenerationFailure:
@@ -323,13 +314,10 @@ def test_only_rows_of_empty_texts_count(
     ledger: Ledger, answer: Callable[[GenerationTask], str | GenerationFailure], told: str | None
 ) -> None:
     """A failure says nothing of what the entrant would have answered."""
-    recorder, prompts = of_thirty(ledger)
+    recorder, prompts = of_many(ledger)
 
     with nullcontext() if told is None else pytest.raises(NothingReadable, match=told):
-        done = generate_missing(
-            recorder, lambda: ScriptedGenerator(answer), prompts, on_progress=no_progress
-        )
-        assert done.n_generated == 60
+        assert generate(recorder, ScriptedGenerator(answer), prompts).n_generated == 64
 
 
 def test_an_entrant_with_few_prompts_and_no_text_is_told(ledger: Ledger) -> None:
@@ -419,12 +407,8 @@ def test_failed_responses_are_asked_again_for_the_reasons_that_are_named(
     generate(recorder, ScriptedGenerator(fails_on_p2))
     others, again = echoing(), echoing()
 
-    left = generate_missing(
-        recorder, lambda: others, [P1, P2], on_progress=no_progress, retry=["rejected"]
-    )
-    done = generate_missing(
-        recorder, lambda: again, [P1, P2], on_progress=no_progress, retry=["prompt_too_long"]
-    )
+    left = generate(recorder, others, retry=["rejected"])
+    done = generate(recorder, again, retry=["prompt_too_long"])
 
     assert (left.n_missing, others.asked) == (0, [])
     assert done == GenerationSummary(n_missing=2, n_generated=2, n_failed=0)
@@ -436,13 +420,7 @@ def test_a_response_that_fails_for_the_same_reason_again_is_no_news(
 ) -> None:
     """It can be asked for a third time."""
     for _ in range(3):
-        done = generate_missing(
-            recorder,
-            lambda: ScriptedGenerator(fails_on_p2),
-            [P1, P2],
-            on_progress=no_progress,
-            retry=["prompt_too_long"],
-        )
+        done = generate(recorder, ScriptedGenerator(fails_on_p2), retry=["prompt_too_long"])
 
     assert done == GenerationSummary(n_missing=2, n_generated=0, n_failed=2)
     assert types_of(ledger).count("ResponseFailed") == 2

@@ -31,42 +31,37 @@ def names(place: Path, shards: Sequence[Path]) -> list[str]:
     return [shard.relative_to(place).as_posix() for shard in shards]
 
 
-def test_folders_of_peft_are_shards(tmp_path: Path) -> None:
-    """What this project writes itself; a shard is the folder and not a file of it."""
-    folder_of(tmp_path, PEFT, [f"step_50/{name}" for name in PEFT])
-
-    assert names(tmp_path, shards_of(tmp_path, 3)) == ["shard_0", "shard_1", "shard_2"]
-    assert names(tmp_path, shards_of(tmp_path, 3, 50)) == [f"step_50/shard_{n}" for n in range(3)]
-
-
-def test_published_files_are_shards(tmp_path: Path) -> None:
-    """The weights as they were handed over, with a manifest and other files beside them."""
-    folder_of(tmp_path, PUBLISHED, ["manifest.json", "shard_0_lora.pt.sha256", "shard_x_lora.pt"])
-
-    assert names(tmp_path, shards_of(tmp_path, 3)) == PUBLISHED
+SLIM = [*training("final_slim"), *training("final"), *training("step_50_slim")]
+RUNS = [*training("final"), *training("step_50"), *training("best")]
+OTHERS = ["manifest.json", "shard_0_lora.pt.sha256", "shard_x_lora.pt"]
+TWELVE = [f"shard_{head}_lora.pt" for head in range(12)]
+FOLDERS = [f"shard_{head}" for head in range(3)]
 
 
-def test_what_training_left_is_shards(tmp_path: Path) -> None:
-    """The checkpoints lie below the name of the run, whatever that is."""
-    folder_of(tmp_path, training("final"), training("step_50"), training("best"))
+@pytest.mark.parametrize(
+    ("files", "checkpoint", "shards"),
+    [
+        ([*PEFT, *(f"step_50/{name}" for name in PEFT)], FINAL, FOLDERS),
+        ([*PEFT, *(f"step_50/{name}" for name in PEFT)], 50, [f"step_50/{n}" for n in FOLDERS]),
+        ([*PUBLISHED, *OTHERS], FINAL, PUBLISHED),
+        (RUNS, FINAL, training("final")),
+        (RUNS, 50, training("step_50")),
+        (SLIM, FINAL, training("final_slim")),
+        (SLIM, 50, training("step_50_slim")),
+        (TWELVE, FINAL, TWELVE),
+    ],
+)
+def test_shards_are_found_as_peft_a_publisher_or_a_training_left_them(
+    tmp_path: Path, files: list[str], checkpoint: int, shards: list[str]
+) -> None:
+    """In the order of their heads: as text, shard_10 comes before shard_2.
 
-    assert names(tmp_path, shards_of(tmp_path, 3)) == training("final")
-    assert names(tmp_path, shards_of(tmp_path, 3, 50)) == training("step_50")
+    A shard of peft is its folder. A slim checkpoint has the same LoRA tensors as the whole, without
+    the optimizer's state, which is ten times as large.
+    """
+    folder_of(tmp_path, files)
 
-
-def test_a_slim_checkpoint_is_read_rather_than_the_whole(tmp_path: Path) -> None:
-    """Both hold the same LoRA tensors, and the optimizer's state is ten times as large."""
-    folder_of(tmp_path, training("final_slim"), training("final"), training("step_50_slim"))
-
-    assert names(tmp_path, shards_of(tmp_path, 3)) == training("final_slim")
-    assert names(tmp_path, shards_of(tmp_path, 3, 50)) == training("step_50_slim")
-
-
-def test_shards_are_in_the_order_of_their_heads(tmp_path: Path) -> None:
-    """Sorted as text, shard_10 would be head 2."""
-    files = [f"shard_{head}_lora.pt" for head in range(12)]
-
-    assert names(tmp_path, shards_of(folder_of(tmp_path, files), 12)) == files
+    assert names(tmp_path, shards_of(tmp_path, len(shards), checkpoint)) == shards
 
 
 def test_the_checkpoints_there_are_can_be_listed(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Model files: what they are called, what their headers say, and which adapter fits."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,40 +59,36 @@ def test_only_files_that_are_read_take_part_in_the_name(
     assert (folder_digest(plain) != folder_digest(more)) == matters
 
 
-def test_a_missing_folder_says_how_to_fetch_one(tmp_path: Path) -> None:
-    """A name on a hub is what people write first; only folders are read."""
-    with pytest.raises(WeightsError, match="no such folder of weights; download it, for example"):
-        folder_digest(tmp_path / "allenai" / "OLMo-2")
+LFS = b"version https://git-lfs.github.com/spec/v1\nsize 4865522496\n"
 
 
-def test_a_folder_without_safetensors_is_refused(tmp_path: Path) -> None:
-    """Pickled weights may run code when they are loaded."""
-    (tmp_path / "pytorch_model.bin").write_bytes(b"x")
-
-    with pytest.raises(WeightsError, match=r"holds no \*\.safetensors file; convert the weights"):
-        folder_digest(tmp_path)
-
-
-def test_a_file_that_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
-    """Caches of downloads hold links, and what they point at is pruned."""
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda at: at.rename(at / "../o"), "no such folder of weights; download it, for example"),
+        (
+            lambda at: (at / "model.safetensors").rename(at / "pytorch_model.bin"),
+            r"holds no \*\.safetensors file; convert the weights",
+        ),
+        (
+            lambda at: (at / "config.json").symlink_to(at / "pruned"),
+            r"config\.json: it cannot be read: No such file.*; fetch",
+        ),
+        (
+            lambda at: (at / "model.safetensors").write_bytes(LFS),
+            r"it is a Git LFS pointer; fetch the file with `git lfs",
+        ),
+    ],
+    ids=["missing", "pickled", "pruned", "pointer"],
+)
+def test_a_folder_that_is_none_of_whole_weights_is_told_with_the_remedy(
+    tmp_path: Path, spoil: Callable[[Path], object], why: str
+) -> None:
+    """Pickles may run code; links of a cache are pruned; a clone without Git LFS looks complete."""
     folder = write_weights(tmp_path / "weights")
-    (folder / "config.json").symlink_to(tmp_path / "pruned")
+    spoil(folder)
 
-    with pytest.raises(
-        WeightsError, match=r"config\.json: it cannot be read: No such file.*; fetch"
-    ):
-        folder_digest(folder)
-
-
-def test_a_pointer_of_git_lfs_is_told_as_such(tmp_path: Path) -> None:
-    """A clone without Git LFS looks complete, and its pointers must not be named as weights."""
-    folder = write_weights(tmp_path / "weights")
-    pointer = b"version https://git-lfs.github.com/spec/v1\nsize 4865522496\n"
-    (folder / "model.safetensors").write_bytes(pointer)
-
-    with pytest.raises(
-        WeightsError, match=r"it is a Git LFS pointer; fetch the file with `git lfs"
-    ):
+    with pytest.raises(WeightsError, match=why):
         folder_digest(folder)
 
 
@@ -151,7 +148,7 @@ def test_shapes_of_all_shards_are_put_together(tmp_path: Path) -> None:
         (100).to_bytes(8, "little") + b'{"a": {"sha',
         (2).to_bytes(8, "little") + b"[]",
         (15).to_bytes(8, "little") + b'{"a": {"shape": "x"}}',
-        b"version https://git-lfs.github.com/spec/v1\nsize 4865522496\n",
+        LFS,
         b"\xff" * 64,
     ],
     ids=["empty", "cut", "list", "no_shape", "git_lfs_pointer", "noise"],
@@ -241,14 +238,6 @@ def head_fit(folder: Path, shard: Shapes) -> None:
     """Write an OLMo 2 of four layers and a shard, and require that it fits heads of two."""
     base = write_olmo(folder / "base", n_layers=4)
     require_head_fit(base, write_weights(folder / "shard", shard), head_layers(base, 2))
-
-
-def test_heads_are_the_last_layers_of_the_weights(tmp_path: Path) -> None:
-    """The trunk keeps at least one, from which they all go on."""
-    base = write_olmo(tmp_path / "base", n_layers=4)
-
-    assert head_layers(base, 1) == range(3, 4)
-    assert head_layers(base, 3) == range(1, 4)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +30,6 @@ from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
 from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned, WayOfAsking
-from ledger.events.registration import Entrant
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
 from projections.evaluations.state import Labels, PlanName
@@ -99,11 +98,7 @@ def test_every_sample_is_observed_or_unscorable_and_then_all_is_complete(
     assert not run.missing
     assert [each.reason for each in run.unscorable] == ["too_long"]
     assert recorder.state.completed[PlanName("base", "capitals", 1)] == EvaluationCompleted(
-        entrant=EntrantId("base"),
-        evaluation="capitals",
-        number=1,
-        n_observed=5,
-        n_unscorable=1,
+        entrant=EntrantId("base"), evaluation="capitals", number=1, n_observed=5, n_unscorable=1
     )
 
 
@@ -215,59 +210,43 @@ def test_decoding_does_not_matter_to_what_is_read(tmp_path: Path) -> None:
 ONE = ("1?", "yes")
 
 
-@pytest.mark.parametrize(
-    ("evaluation", "why"),
-    [
-        (altered(Capitals, ONE, get=lambda _, n: {}[n]), "failed at reading item 0: KeyError: 0"),
-        (
-            altered(Capitals, ONE, max_new_tokens=lambda *_: 1 // 0),
-            "failed at reading its settings: ZeroDivisionError",
-        ),
-    ],
-)
-def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
-    evaluation: Evaluation, why: str
-) -> None:
-    """Free, before hours of others; and as its own, not with a traceback of ours."""
-    with pytest.raises(EvaluationFault, match=why):
-        planned(answering(says_yes)[0], evaluation)
+FAULTS: Mapping[str, Evaluation] = {
+    "failed at reading item 0: KeyError: 0": altered(Capitals, ONE, get=lambda _, n: {}[n]),
+    "failed at reading its settings: ZeroDivisionError": altered(
+        Capitals, ONE, max_new_tokens=lambda *_: 1 // 0
+    ),
+    r"Capitals\.get\(0\) gives the expected answer 2, which is not a": altered(Capitals, ("1?", 2)),
+    r"the prompt .* at 0, half of a surrogate pair": altered(Capitals, ("\ud83d", "yes")),
+    r"Endings\.get\(0\) gives the index of the correct continuation: True, ": altered(
+        Endings, ("A", (" b", " c"), True)
+    ),
+    r"Echoes\.get\(0\) gives b'abc', which is not a text": altered(Echoes, b"abc"),
+    r"\.label\(0\) gives 0, which is not a": altered(Capitals, ONE, label=lambda _, n: n),
+    "max_new_tokens gives 0; it must be at least 1": altered(
+        Capitals, ONE, max_new_tokens=lambda *_: 0
+    ),
+    r"Capitals\.stop is 'Answer:'; write a tuple of texts, with its comma": altered(
+        Capitals, ONE, stop="Answer:"
+    ),
+    r"Capitals\.stop is \('Q:', ''\); remove the empty text": altered(
+        Capitals, ONE, stop=("Q:", "")
+    ),
+    r"Capitals\.higher_is_better is None, which is neither True nor ": altered(
+        Capitals, ONE, higher_is_better=None
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("evaluation", "why"),
-    [
-        (
-            altered(Capitals, ("1?", 2)),
-            r"Capitals\.get\(0\) gives the expected answer 2, which is not a",
-        ),
-        (altered(Capitals, ("\ud83d", "yes")), r"the prompt .* at 0, half of a surrogate pair"),
-        (
-            altered(Endings, ("A", (" b", " c"), True)),
-            r"Endings\.get\(0\) gives the index of the correct continuation: True, ",
-        ),
-        (altered(Echoes, b"abc"), r"Echoes\.get\(0\) gives b'abc', which is not a text"),
-        (
-            altered(Capitals, ONE, label=lambda _, n: n),
-            r"\.label\(0\) gives 0, which is not a",
-        ),
-        (
-            altered(Capitals, ONE, max_new_tokens=lambda *_: 0),
-            "max_new_tokens gives 0; it must be at least 1",
-        ),
-        (
-            altered(Capitals, ONE, higher_is_better=None),
-            r"Capitals\.higher_is_better is None, which is neither True nor ",
-        ),
-    ],
-)
-def test_what_the_ledger_would_not_take_is_told_at_planning(
-    evaluation: Evaluation, why: str
-) -> None:
-    """And not when the answers to a batch are there; nor with the line of ours that found it."""
+@pytest.mark.parametrize("why", FAULTS)
+def test_what_is_wrong_with_an_evaluation_is_told_at_planning(why: str) -> None:
+    """Free, before hours of others, and as its own fault: with its line, if its code fails.
+
+    What the ledger would not take is no matter for when the answers to a batch are there.
+    """
     with pytest.raises(EvaluationFault, match=why) as caught:
-        planned(reading(lambda _: -1.0)[0], evaluation)
+        planned(reading(lambda _: -1.0)[0], FAULTS[why])
 
-    assert ".py:" not in str(caught.value)
+    assert (".py:" in str(caught.value)) == ("failed at" in why)
 
 
 def test_texts_and_numbers_of_numpy_are_taken(recorder: EvaluationRecorder) -> None:
@@ -369,29 +348,16 @@ def test_what_two_entrants_share_is_owed_once(recorder: EvaluationRecorder) -> N
     assert [each.n_owed for each in missing_samples(recorder.state, both)] == [6, 0]
 
 
-SIX_ITEMS = Capitals(*((f"{n}?", "yes") for n in range(6)))
-SERVED = entrant("base", loader="endpoint", weights="org/large", dtype=None)
-
-
-def planned_at_endpoint(
-    options: EvaluationOptions, *, who: Entrant = SERVED, evaluation: Evaluation = SIX_ITEMS
-) -> PlannedEvaluation:
-    """Plan an evaluation of whoever says yes."""
-    return plan_evaluation(evaluation, answering(lambda _: "yes", who)[0], options)
-
-
 @pytest.mark.parametrize(("limit", "n_asked"), [(None, 6), (8, 6), (5, 3), (2, 0)])
 def test_a_limit_counts_samples_that_cost_nothing(
     recorder: EvaluationRecorder, limit: int | None, n_asked: int
 ) -> None:
     """As the run does that is agreed to: what lies behind it is not asked, nor paid."""
-    letters = plan_evaluation(Letters("a", "b"), reading(lambda _: -1.0)[0], EvaluationOptions())
+    served = entrant("base", loader="endpoint", weights="org/large", dtype=None)
+    letters = planned(reading(lambda _: -1.0)[0], Letters("a", "b"))
+    answers = planned(answering(lambda _: "yes", served)[0])
 
-    requests = missing_requests(
-        recorder.state, [letters, planned_at_endpoint(EvaluationOptions())], limit=limit
-    )
-
-    assert len(requests) == n_asked
+    assert len(missing_requests(recorder.state, [letters, answers], limit=limit)) == n_asked
 
 
 class Lengths(Capitals):

@@ -14,7 +14,12 @@ from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.errors import ConfigurationError, EvaluationFault, Refused
 from commands.evaluating.evaluate import plan_evaluation
-from commands.evaluating.plan import EvaluationPlans, evaluate_with_consent, plan_evaluations
+from commands.evaluating.plan import (
+    EvaluationOutcome,
+    EvaluationPlans,
+    evaluate_with_consent,
+    plan_evaluations,
+)
 from commands.evaluating.samples import Inference
 from commands.ports import Confirm, Console, GenerationFailure, GenerationTask, no_progress
 from commands.settings.schema import Settings
@@ -60,19 +65,22 @@ def plan(
     """Plan evaluations on two prompts."""
     opening = open_tournament(opened(prompts=[prompt("p1"), prompt("p2")], entrants=who))
     return plan_evaluations(
-        chosen,
-        Path(),
-        opening,
-        inference_of,
-        WITHOUT_TASKS,
-        entrants=entrants,
-        evaluations=named,
+        chosen, Path(), opening, inference_of, WITHOUT_TASKS, entrants=entrants, evaluations=named
     )
 
 
 def labels(planned: EvaluationPlans) -> list[tuple[str, str]]:
     """Return who is evaluated on what."""
     return [(each.plan.entrant.label, each.plan.evaluation) for each in planned.evaluations]
+
+
+def evaluate(
+    recorder: Recorder, planned: EvaluationPlans, confirm: Confirm | None = None
+) -> tuple[EvaluationOutcome, list[str]]:
+    """Evaluate as a command does; return what became of it, and what was told."""
+    told: list[str] = []
+    console = Console(told.append, confirm, no_progress)
+    return evaluate_with_consent(recorder, planned, BOOK, SpendingOptions(), console), told
 
 
 def test_every_entrant_is_evaluated_on_everything_unless_options_choose() -> None:
@@ -121,11 +129,9 @@ def test_what_an_entrant_cannot_do_leaves_the_rest_alone(
     ledger: Ledger, recorder: Recorder
 ) -> None:
     """An endpoint gives texts alone; the rollout runs, and the rest is told."""
-    told: list[str] = []
     planned = plan(evaluations(ROLLOUT, COPYING))
-    console = Console(told.append, None, no_progress)
 
-    done = evaluate_with_consent(recorder, planned, BOOK, SpendingOptions(), console)
+    done, told = evaluate(recorder, planned)
 
     assert labels(planned) == [("base", "recall"), ("tuned", "recall")]
     assert told == list(planned.refused)
@@ -147,9 +153,8 @@ def test_samples_that_cannot_be_scored_are_counted(recorder: Recorder) -> None:
 
     twin = replace(entrant("base"), entrant_id=EntrantId("twin"))
     both = plan(evaluations(ROLLOUT), failing, who=(entrant("base"), twin))
-    console = Console(print, None, no_progress)
 
-    done = evaluate_with_consent(recorder, both, BOOK, SpendingOptions(), console)
+    done, _ = evaluate(recorder, both)
 
     assert (done.evaluated.n_observed, done.n_unscorable) == (1, 1)
 
@@ -162,9 +167,7 @@ def test_endpoints_are_asked_after_consent_only(
     planned = plan(evaluations(ROLLOUT), who=(SERVED,))
 
     with pytest.raises(Refused):
-        evaluate_with_consent(
-            recorder, planned, BOOK, SpendingOptions(), Console(print, confirm, no_progress)
-        )
+        evaluate(recorder, planned, confirm)
 
     assert types_of(ledger) == []
 
@@ -204,13 +207,7 @@ def test_what_is_under_way_when_an_evaluation_fails_is_recorded_as_it_was_paid(
         inference = Inference(who, None, None, serve)
         planned = plan_evaluation(choking, inference, EvaluationOptions())
         with pytest.raises(EvaluationFault, match=r"scoring capitals\[0\]: KeyError: 'boom'"):
-            evaluate_with_consent(
-                recorder,
-                EvaluationPlans((planned,), ()),
-                BOOK,
-                SpendingOptions(),
-                Console(lambda _: None, None, no_progress),
-            )
+            evaluate(recorder, EvaluationPlans((planned,), ()))
 
     n_asked = len(fake.traffic.asked)
     assert 4 <= n_asked < 40

@@ -80,19 +80,14 @@ def test_what_needs_a_table_is_known(name: str, folder: Path) -> None:
 
 
 def test_a_class_in_a_file_beside_the_settings_is_made_with_its_parameters(folder: Path) -> None:
-    """A researcher writes one file and one table."""
+    """A researcher writes one file and one table, and names what it holds as they like.
+
+    Folder and bank are known: a constructor is given those that it asks for by name.
+    """
     mine = documents("mine.py:Documents", folder, text="abc", times=2, odd=1)
 
     assert [mine.get(index) for index in range(len(mine))] == ["abc", "abc"]
-
-
-def test_a_constructor_is_given_what_it_asks_for_by_name(folder: Path) -> None:
-    """Folder and bank are known: nobody should write them twice."""
     assert documents("mine.py:Placed", folder).get(0) == folder.name
-
-
-def test_an_evaluation_names_what_it_holds_as_it_likes(folder: Path) -> None:
-    """Such as the parts of its text, or the members of a group: these words are nobody's."""
     assert documents("mine.py:Named", folder).get(0) == "abc"
 
 

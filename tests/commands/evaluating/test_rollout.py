@@ -9,11 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from commands.errors import ConfigurationError, EvaluationFault
-from commands.evaluating.evaluate import plan_evaluation
 from commands.evaluating.rollout import ScoredEvaluation
 from commands.ports import GenerationFailure, GenerationTask
 from commands.settings.sections import EvaluationOptions, Reduce
-from ledger.events.evaluations import AnswerObserved, Observation, PredictionObserved
+from ledger.events.evaluations import Observation
 from ledger.events.values import REDACTED
 from tests.support.builders.evaluating import Capitals, Echoes, altered, answering
 from tests.support.builders.evaluations import answer, choice, choices, prediction
@@ -87,25 +86,6 @@ def test_all_samples_have_intermediates_of_one_shape() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stop", "why"),
-    [
-        ("Answer:", r"Stopped\.stop is 'Answer:'; write a tuple of texts, with its comma"),
-        (("Q:", ""), r"Stopped\.stop is \('Q:', ''\); remove the empty text"),
-    ],
-)
-def test_a_stop_that_is_not_several_texts_is_refused(stop: object, why: str) -> None:
-    """Answers would end at any letter of it, or at once, and be scored as if they were whole."""
-    inference, generator = answering(lambda _: "Paris")
-    evaluation = type("Stopped", (Capitals,), {"stop": stop})(FRANCE)
-
-    with pytest.raises(EvaluationFault, match=why):
-        plan_evaluation(evaluation, inference, EvaluationOptions())
-    with pytest.raises(EvaluationFault, match=why):
-        evaluation(inference)
-    assert generator.asked == []
-
-
-@pytest.mark.parametrize(
     ("attribute", "given", "why"),
     [
         ("clean", None, "clean gives None, which is not a text"),
@@ -130,11 +110,7 @@ def test_what_is_no_text_truth_or_score_is_the_evaluation_s_fault(
 
 @pytest.mark.parametrize(
     ("attribute", "given", "score"),
-    [
-        ("check", np.bool_(True), 1.0),
-        ("score", (1,), 1.0),
-        ("score", np.array([0.25]), 0.25),
-    ],
+    [("check", np.bool_(True), 1.0), ("score", (1,), 1.0), ("score", np.array([0.25]), 0.25)],
 )
 def test_truths_and_scores_may_be_of_any_library(
     attribute: str, given: object, score: float
@@ -190,34 +166,21 @@ def test_the_call_of_the_seed_is_taken() -> None:
         (Capitals(), answer(0.0, "aspirin\nof course"), ("aspirin", 1.0)),
         (Capitals(), answer(1.0, "heparin"), ("heparin", 0.0)),
         (Echoes(), prediction([1], [1], score=0.0), ("b", 1.0)),
+        # the texts are gone: scored again, they would all be alike
+        (Capitals(), answer(0.5, REDACTED, text=REDACTED, expected=REDACTED), None),
+        (Echoes(), replace(prediction([], [], score=0.5), text=REDACTED), None),
+        # of another kind: its score is no answer's
+        (Capitals(), choices(choice(-1.0)), None),
+        (Capitals(), prediction([1], [1], score=0.5), None),
     ],
 )
 def test_what_is_on_record_is_cleaned_and_scored_again(
-    evaluation: ScoredEvaluation,
-    recorded: AnswerObserved | PredictionObserved,
-    found: tuple[str, float],
+    evaluation: ScoredEvaluation, recorded: Observation, found: tuple[str, float] | None
 ) -> None:
     """Another `clean` or `check` needs no GPU; the facts stay as they were."""
     again = evaluation.rescore(recorded)
 
-    assert again == replace(recorded, cleaned=found[0], score=found[1])
-
-
-@pytest.mark.parametrize(
-    ("evaluation", "remaining"),
-    [
-        (Capitals(), answer(0.5, REDACTED, text=REDACTED, expected=REDACTED)),
-        (Echoes(), replace(prediction([], [], score=0.5), text=REDACTED)),
-    ],
-)
-def test_what_was_redacted_keeps_the_score_on_record(
-    evaluation: ScoredEvaluation, remaining: AnswerObserved | PredictionObserved
-) -> None:
-    """The texts are gone: scored again, they would all be alike."""
-    assert evaluation.rescore(remaining) == remaining
-
-
-@pytest.mark.parametrize("observation", [choices(choice(-1.0)), prediction([1], [1], score=0.5)])
-def test_what_another_kind_observed_is_left_as_it_is(observation: Observation) -> None:
-    """Its score is no answer's."""
-    assert Capitals().rescore(observation) == observation
+    if found is None:
+        assert again == recorded
+    else:
+        assert again == replace(recorded, cleaned=found[0], score=found[1])

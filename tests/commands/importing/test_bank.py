@@ -82,31 +82,6 @@ def test_what_is_no_table_of_prompts_is_told(tmp_path: Path, text: str, why: str
         read_csv(tmp_path, text)
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_a_spreadsheet_may_separate_cells_in_another_way(tmp_path: Path, separator: str) -> None:
-    """Where a comma is for decimals, it saves semicolons."""
-    prompts, _ = read_csv(tmp_path, f"gold_answer{separator}prompt\nA, B{separator}Why, or who?\n")
-
-    assert [(each["text"], each["gold_answer"]) for each in prompts] == [("Why, or who?", "A, B")]
-
-
-def test_a_prompt_may_be_a_whole_book(tmp_path: Path) -> None:
-    """And a line separator of Unicode is a character like others."""
-    long = "x\u2028" * 100_000
-
-    prompts, _ = read_csv(tmp_path, f"prompt\n{long}y\n")
-
-    assert [each["text"] for each in prompts] == [f"{long}y"]
-
-
-def test_columns_that_nobody_reads_may_be_there_twice(tmp_path: Path) -> None:
-    """Spreadsheets leave columns without a name behind."""
-    prompts, unused = read_csv(tmp_path, "prompt,,note,,note\nWhy?,,1,,2\n")
-
-    assert [each["text"] for each in prompts] == ["Why?"]
-    assert unused == ("note",)
-
-
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """With the option that names it."""
     with pytest.raises(ConfigurationError, match=r"no such file or folder; correct --from$"):

@@ -29,6 +29,7 @@ JUDGED = imported_battles(
     sources=CodedColumn(("llm-judge",)),
     judges=CodedColumn(("opus",)),
 )
+UNSAID = imported_battles(sources=CodedColumn(("unknown",)))
 RATINGS = RatingsImported(
     file_digest=key("ratings"),
     format="judgearena",
@@ -49,6 +50,7 @@ def test_a_set_says_who_decided_and_how_often() -> None:
     assert both.judged == "arena: people's votes and judge opus."
     assert selected(VOTES).judged == "arena: people's votes."
     assert selected(JUDGED).judged == "arena: judge opus."
+    assert selected(UNSAID).judged == "arena: battles of unknown source."
     assert both.accounts == ("arena: 4 battles = 2 decided + 1 tied + 1 without a verdict",)
     assert both.facts == {"battles": "arena", "as_of": 7, "judge": "opus", "judges": ["opus"]}
     assert both.roster == ["x", "y", "z"]

@@ -131,28 +131,6 @@ def test_of_a_longer_run_what_our_plan_asks_for_is_taken(pair: Pair) -> None:
     assert evaluate(pair.ours, length=4).n_missing == 0
 
 
-def test_an_evaluation_goes_on_after_a_merge(pair: Pair) -> None:
-    """What was left out is asked again by the next plan, and by that alone."""
-    evaluate(pair.ours, length=4)
-    evaluate(pair.theirs, length=6)
-    pair.take()
-
-    done = evaluate(pair.ours, length=6)
-
-    assert done == EvaluationCounts(n_missing=2, n_observed=2, n_unscorable=0)
-    assert faults_of(pair.ours) == []
-
-
-def test_a_completion_of_another_plan_is_not_taken_for_ours(pair: Pair) -> None:
-    """Ours has the same labels and number, and is not over."""
-    evaluate(pair.ours, length=4, limit=2)
-    evaluate(pair.theirs, length=2)
-
-    pair.take()
-
-    assert "EvaluationCompleted" not in types_of(pair.ours)
-
-
 def test_samples_wait_for_the_plan_that_brings_their_run_back(pair: Pair) -> None:
     """Plans are numbered since an earlier one may come back; the number of the later is free."""
     evaluate(pair.ours)
@@ -222,17 +200,6 @@ def test_whatever_both_evaluated_a_merged_ledger_is_sound(
         assert pair.take() == first._replace(n_new=0, n_known=first.n_known + first.n_new)
         evaluate_each(one, then)
         assert faults_of(one) == []
-
-
-def test_halves_of_one_run_are_put_together(pair: Pair) -> None:
-    """Two machines planned the same: nothing contradicts, and nothing is left out."""
-    evaluate(pair.ours, limit=2)
-    evaluate(pair.theirs)
-
-    taken = pair.take()
-
-    assert taken == MergeCounts(n_new=3, n_known=3 + 5, n_left=0, conflicts=())
-    assert faults_of(pair.ours) == []
 
 
 def test_what_does_not_follow_is_told(pair: Pair) -> None:

@@ -56,14 +56,6 @@ def test_ratings_are_kept_as_they_were_said(ledger: Ledger, tmp_path: Path) -> N
     assert dict(found) == {"arena": event}
 
 
-def test_ratings_that_are_imported_again_are_there_already(ledger: Ledger, tmp_path: Path) -> None:
-    """As everything that is imported."""
-    for _ in range(2):
-        import_ratings(ledger, written(tmp_path, RATINGS), name="arena")
-
-    assert ledger.head.position == 1
-
-
 def test_what_is_not_known_may_be_left_out_or_nan(ledger: Ledger, tmp_path: Path) -> None:
     """JudgeArena writes NaN bare, and our own file has a dimension and may have no interval."""
     sparse = {"model": "x", "rating": 1, "ci_low": float("nan"), "source": "evaluated"}

@@ -6,7 +6,7 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from ledger.store import Ledger
-from tests.support.builders.batching import Clock
+from tests.support.builders.clock import Clock
 from tests.support.builders.commands import prefer_tuned, record_answers
 from tests.support.builders.events import STREAM, opened, prompt
 from tests.support.scripted import ScriptedBatchJudge

@@ -36,7 +36,6 @@ from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.batching import (
     MERGED,
     N_QUERIES,
-    Clock,
     again,
     batched,
     batching,
@@ -48,6 +47,7 @@ from tests.support.builders.batching import (
     receiver,
     statuses,
 )
+from tests.support.builders.clock import Clock
 from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned, record_answers, types_of
 from tests.support.builders.events import STREAM, judge, key, opened, prompt
 from tests.support.builders.money import FlatRate, MeanwhileMerged
@@ -74,16 +74,6 @@ def test_a_batch_is_planned_sent_received_and_ended_in_this_order_and_once(
     ]
     assert done == JudgingSummary(N_QUERIES, N_QUERIES, 0, 2)
     assert later == JudgingSummary(0, 0, 0, 0)
-
-
-def test_queries_are_split_into_batches_of_the_size_that_is_set(
-    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
-) -> None:
-    """Small batches move the progress, and end one by one."""
-    judged(recorder, port, batching(clock, most_queries=3))
-
-    sizes = [len(batch.planned.queries) for batch in recorder.state.batches.values()]
-    assert sorted(sizes) == [1, 3]
 
 
 @pytest.mark.parametrize("n_taken", [1, 2])

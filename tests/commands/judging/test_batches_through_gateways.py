@@ -38,7 +38,8 @@ from tests.providers.openai import MODEL, Json
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import error
 from tests.support.builders.anthropic import CANARY, judge_settings
-from tests.support.builders.batching import N_QUERIES, Clock, adopt, batched, batching, forget
+from tests.support.builders.batching import N_QUERIES, adopt, batched, batching, forget
+from tests.support.builders.clock import Clock
 from tests.support.builders.commands import P1, P2, record_answers
 from tests.support.builders.events import NOON, STREAM, opened, prompt
 from tests.support.builders.money import FlatRate

@@ -15,7 +15,7 @@ from commands.judging.session import (
     judge_with_consent,
     require_none_in_flight,
 )
-from commands.ports import Console, LocalJudge, no_progress
+from commands.ports import LocalJudge
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.schema import Settings
 from commands.spending.budget import PriceUnknown
@@ -36,7 +36,12 @@ from tests.support.builders.commands import (
     types_of,
 )
 from tests.support.builders.events import STREAM, judge, opened, prompt, verdict
-from tests.support.scripted import ScriptedBackends, ScriptedBatchJudge, ScriptedJudge
+from tests.support.scripted import (
+    ScriptedBackends,
+    ScriptedBatchJudge,
+    ScriptedJudge,
+    ScriptedTerminal,
+)
 
 PAID = {"provider": "anthropic-batch", "model": "claude-opus-5-5"}
 LARGE = judge(
@@ -49,26 +54,6 @@ LOCAL = judge("local", provider="endpoint", model="local", parameters=(("max_tok
 OTHER = StreamId("other")
 
 
-class Terminal:
-    """Keeps what was told and asked, and answers every question alike."""
-
-    def __init__(self, *, answer: bool = True) -> None:
-        """Take the answer."""
-        self.told: list[str] = []
-        self.asked: list[str] = []
-        self._answer = answer
-
-    def confirm(self, question: str) -> bool:
-        """Answer a question."""
-        self.asked.append(question)
-        return self._answer
-
-    @property
-    def console(self) -> Console:
-        """The console that a use case is given."""
-        return Console(self.told.append, self.confirm, no_progress)
-
-
 @pytest.fixture
 def recorder(recorder: Recorder) -> Recorder:
     """Give a tournament with all responses, and a panel of a free, a paid and a local judge."""
@@ -77,9 +62,9 @@ def recorder(recorder: Recorder) -> Recorder:
 
 
 @pytest.fixture
-def terminal() -> Terminal:
+def terminal() -> ScriptedTerminal:
     """Give a terminal whose user agrees to everything."""
-    return Terminal()
+    return ScriptedTerminal(answer=True)
 
 
 @pytest.fixture
@@ -103,7 +88,7 @@ def set_key(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
 
 def plan(
     recorder: Recorder,
-    terminal: Terminal,
+    terminal: ScriptedTerminal,
     options: JudgingOptions | None = None,
     chosen: Settings | None = None,
 ) -> JudgingPlan:
@@ -114,7 +99,7 @@ def plan(
 
 
 def test_the_judge_is_the_modes_unless_one_of_the_panel_is_named(
-    recorder: Recorder, terminal: Terminal
+    recorder: Recorder, terminal: ScriptedTerminal
 ) -> None:
     """A name goes before the settings; if it is wrong, the message names those that there are."""
     assert plan(recorder, terminal).judge.judge_id == "reference"
@@ -125,7 +110,9 @@ def test_the_judge_is_the_modes_unless_one_of_the_panel_is_named(
         plan(recorder, terminal, JudgingOptions(judge="gpt"))
 
 
-def test_only_batches_can_be_left_to_themselves(recorder: Recorder, terminal: Terminal) -> None:
+def test_only_batches_can_be_left_to_themselves(
+    recorder: Recorder, terminal: ScriptedTerminal
+) -> None:
     """A judge that answers at once would be asked nothing."""
     with pytest.raises(ConfigurationError, match="--no-wait needs a provider with batches"):
         plan(recorder, terminal, JudgingOptions(waits=False))
@@ -137,7 +124,7 @@ def test_only_batches_can_be_left_to_themselves(recorder: Recorder, terminal: Te
 )
 def test_the_stricter_cap_holds(
     recorder: Recorder,
-    terminal: Terminal,
+    terminal: ScriptedTerminal,
     own: float | None,
     option: float | None,
     cap: float | None,
@@ -150,7 +137,9 @@ def test_the_stricter_cap_holds(
     assert task.max_usd == cap
 
 
-def test_a_pilot_is_too_small_to_warm_a_cache(recorder: Recorder, terminal: Terminal) -> None:
+def test_a_pilot_is_too_small_to_warm_a_cache(
+    recorder: Recorder, terminal: ScriptedTerminal
+) -> None:
     """Its first batch would be waited for, and save next to nothing."""
     pilot = {**PAID, "pilot_model": "claude-opus-5-5"}
     headline = JudgingOptions()
@@ -168,7 +157,7 @@ def test_a_pilot_is_too_small_to_warm_a_cache(recorder: Recorder, terminal: Term
 
 
 def test_a_cap_on_a_judge_without_a_price_is_found_out_early(
-    recorder: Recorder, terminal: Terminal
+    recorder: Recorder, terminal: ScriptedTerminal
 ) -> None:
     """Before the responses are paid for that nobody could judge."""
     capped = SpendingOptions(max_usd=1.0)
@@ -191,7 +180,7 @@ def test_a_judge_without_a_price_is_asked_without_consent_on_the_users_own_netwo
     recorder: Recorder, named: str
 ) -> None:
     """Nobody is asked to agree to nothing."""
-    terminal, direct = Terminal(answer=False), preferring_tuned()
+    terminal, direct = ScriptedTerminal(answer=False), preferring_tuned()
     own = local_at("http://10.0.0.7:8000/v1")
     chosen = plan(recorder, terminal, JudgingOptions(judge=named), own)
 
@@ -203,7 +192,7 @@ def test_a_judge_without_a_price_is_asked_without_consent_on_the_users_own_netwo
 
 def test_a_judge_without_a_price_on_the_servers_of_others_needs_consent(recorder: Recorder) -> None:
     """It may cost money; the question says that nobody knows how much."""
-    terminal, direct = Terminal(answer=False), preferring_tuned()
+    terminal, direct = ScriptedTerminal(answer=False), preferring_tuned()
     hosted = local_at("https://api.example.com/v1")
     chosen = plan(recorder, terminal, JudgingOptions(judge="local"), hosted)
 
@@ -216,7 +205,7 @@ def test_a_judge_without_a_price_on_the_servers_of_others_needs_consent(recorder
 
 
 def test_what_failed_for_good_is_asked_again_if_the_user_says_so(
-    recorder: Recorder, ledger: Ledger, terminal: Terminal
+    recorder: Recorder, ledger: Ledger, terminal: ScriptedTerminal
 ) -> None:
     """The server's context was raised, say; each failure is given one more chance."""
     cut = ScriptedJudge(lambda each: reply(each.query_key, stop_reason="max_tokens"))
@@ -242,10 +231,11 @@ def test_nothing_is_opened_again_without_consent(
     """The question counts what would be asked again, and the answer is awaited."""
     set_key("secret")
     cut = ScriptedBatchJudge(lambda each: reply(each.query_key, stop_reason="max_tokens"))
-    agreeing, refusing, chosen = Terminal(), Terminal(answer=False), settings(judge=PAID)
+    agreeing, refusing = ScriptedTerminal(answer=True), ScriptedTerminal(answer=False)
+    chosen = settings(judge=PAID)
     again = JudgingOptions(retry=frozenset({"truncated"}))
 
-    def judged(terminal: Terminal, options: JudgingOptions) -> JudgingSummary:
+    def judged(terminal: ScriptedTerminal, options: JudgingOptions) -> JudgingSummary:
         planned = plan(recorder, terminal, options, chosen)
         return judge_with_consent(
             recorder, planned, ScriptedBackends(batches=cut), terminal.console
@@ -266,7 +256,7 @@ def test_nothing_is_opened_again_without_consent(
 
 def test_batches_are_sent_after_one_question(
     recorder: Recorder,
-    terminal: Terminal,
+    terminal: ScriptedTerminal,
     batches: ScriptedBatchJudge,
     set_key: Callable[[str | None], None],
 ) -> None:
@@ -287,7 +277,7 @@ def test_batches_are_sent_after_one_question(
 
 def test_without_a_key_nobody_is_asked(
     recorder: Recorder,
-    terminal: Terminal,
+    terminal: ScriptedTerminal,
     batches: ScriptedBatchJudge,
     set_key: Callable[[str | None], None],
 ) -> None:
@@ -309,7 +299,7 @@ INTERRUPTED = [
 
 @pytest.mark.parametrize(("n_in_flight", "told"), [(2, INTERRUPTED), (0, [])])
 def test_an_interrupted_command_says_which_batches_are_billed(
-    recorder: Recorder, terminal: Terminal, n_in_flight: int, told: list[str]
+    recorder: Recorder, terminal: ScriptedTerminal, n_in_flight: int, told: list[str]
 ) -> None:
     """Ctrl-C stops this process, not the provider; where nothing goes on, it needs no words."""
     later = with_batch(recorder, STREAM, n_in_flight)
@@ -357,7 +347,7 @@ def test_a_batch_that_a_command_does_not_receive_is_told(
 )
 def test_judging_is_not_done_while_a_batch_holds_its_queries(
     recorder: Recorder,
-    terminal: Terminal,
+    terminal: ScriptedTerminal,
     stream: StreamId,
     remedy: str,
 ) -> None:

@@ -74,43 +74,6 @@ def tournament(
     )
 
 
-def test_each_wave_is_judged_and_looked_at(recorder: Recorder) -> None:
-    """As long as there are responses: here all are there, and one command does everything."""
-    record_answers(recorder, tournament(30))
-
-    done, told = judged(recorder)
-
-    assert len(recorder.state.looks) == 2
-    assert told[0].startswith("look 1 of 2: factuality: ")
-    assert told[1].startswith("look 2 of 2: factuality: 2 pairs decided")
-    assert done.n_verdicts == done.n_open == len(recorder.state.verdicts) <= 30 * 3 * 2
-    assert judged(recorder) == (JudgingSummary(0, 0, 0, 0), [])
-
-
-def test_without_looks_all_is_one_wave(recorder: Recorder) -> None:
-    """Nothing is looked at or told."""
-    record_answers(recorder, tournament(6, None))
-
-    done, told = judged(recorder)
-
-    assert (done.n_verdicts, told, recorder.state.looks) == (36, [], ())
-
-
-def test_queries_without_an_answer_hold_up_the_look(recorder: Recorder) -> None:
-    """A limit holds for all waves together, and ends inside one."""
-    record_answers(recorder, tournament(8))
-
-    done, told = judged(recorder, limit=20)
-
-    assert done.n_asked == 20
-    assert told == ["no look is taken yet: 4 queries have no verdict"]
-    assert judged(recorder, limit=3)[1] == ["no look is taken yet: 1 query has no verdict"]
-    done, told = judged(recorder, limit=5)
-    assert len(recorder.state.looks) == 1
-    assert told[1] == f"no look is taken yet: {24 - 4} queries have no verdict"
-    assert done.n_asked == 5
-
-
 def test_replies_without_a_verdict_do_not_hold_up_the_look(recorder: Recorder) -> None:
     """They are given up, and their pairs are no evidence; another command may ask again."""
     record_answers(recorder, tournament(8))

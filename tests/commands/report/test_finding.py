@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from commands.report.finding import caveats_of, finding_of
 from ledger.events.ratings import BradleyTerryParameters
@@ -283,16 +282,4 @@ def test_who_is_rated_alike_shares_the_lead() -> None:
     assert found.sentence == (
         "ann, bob and cleo share the highest rating, but it is unknown how sure that is"
         " (all prompts agree)."
-    )
-
-
-def test_a_wider_level_makes_more_ties() -> None:
-    """The level of the settings is the level of the sentence."""
-    strict = replace(PLAIN, level=0.9999999)
-    games = {("ann", "bob"): (50, 30, 0)}
-
-    assert finding_of(board(played(games)), ACCOUNT).verdict == "leads"
-    assert (
-        finding_of(leaderboard("", in_columns(played(games)), strict), ACCOUNT).verdict
-        == "not shown"
     )

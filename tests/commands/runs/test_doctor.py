@@ -276,33 +276,33 @@ def test_a_server_that_answers_is_good(tmp_path: Path) -> None:
         assert said[f"server of {table}"] == Finding(f"server of {table}", "good", "answers")
 
 
+def refusing(_: Server) -> str | None:
+    """Let nobody in, as `Reach`."""
+    raise NoCredentials("http://here/v1 wants a key", "A_KEY")
+
+
+NOBODY = "http://here/v1 cannot be reached; correct base_url"
+
+
 @pytest.mark.parametrize(
-    ("table", "grade"),
-    [("[judge]", "bad"), (JUROR, "beware"), (ENTRANT, "bad")],
+    ("table", "reach", "grade", "says"),
+    [
+        ("[judge]", unreachable, "bad", NOBODY),
+        (JUROR, unreachable, "beware", NOBODY),  # is asked only if it is named
+        (ENTRANT, unreachable, "bad", NOBODY),
+        ("[judge]", refusing, "bad", "http://here/v1 wants a key; export A_KEY="),
+        ("[judge]", lambda _: "m is not listed", "beware", "m is not listed"),  # some list not all
+    ],
 )
-def test_a_server_that_nobody_reaches_is_an_obstacle_to_who_is_asked(
-    tmp_path: Path, table: str, grade: str
+def test_a_server_that_cannot_be_asked_is_told(
+    tmp_path: Path, table: str, reach: Reach, grade: str, says: str
 ) -> None:
-    """A juror is asked only if it is named."""
-    said = found(tmp_path / "t.db", tables=[asked(table, "endpoint")], reach=unreachable)
-
-    assert said[f"server of {table}"] == Finding(
-        f"server of {table}",
-        grade,  # type: ignore[arg-type]  # as above
-        "http://here/v1 cannot be reached; correct base_url",
-    )
-
-
-def test_a_server_that_refuses_the_key_says_which(tmp_path: Path) -> None:
     """Before a run whose responses nobody could judge."""
+    said = found(tmp_path / "t.db", tables=[asked(table, "endpoint")], reach=reach)
 
-    def refuse(_: Server) -> str | None:
-        raise NoCredentials("http://here/v1 wants a key", "A_KEY")
-
-    said = found(tmp_path / "t.db", tables=[asked("[judge]", "endpoint")], reach=refuse)
-
-    assert said["server of [judge]"].grade == "bad"
-    assert "wants a key; export A_KEY=" in said["server of [judge]"].says
+    finding = said[f"server of {table}"]
+    assert finding.grade == grade
+    assert finding.says.startswith(says)
 
 
 def test_without_the_key_that_it_needs_a_server_is_not_asked(
@@ -315,17 +315,6 @@ def test_without_the_key_that_it_needs_a_server_is_not_asked(
 
     assert said["A_KEY"].grade == "bad"
     assert "server of [judge]" not in said
-
-
-def test_a_model_that_is_not_listed_is_a_doubt(tmp_path: Path) -> None:
-    """Some servers have models that they do not list."""
-    said = found(
-        tmp_path / "t.db",
-        tables=[asked("[judge]", "endpoint")],
-        reach=lambda _: "http://here/v1 does not list m",
-    )
-
-    assert said["server of [judge]"].grade == "beware"
 
 
 @pytest.mark.parametrize(
@@ -375,13 +364,6 @@ def test_servers_are_required_before_a_run(tmp_path: Path) -> None:
         require_servers(servers, unreachable, told.append)
 
 
-def by(config: Path) -> dict[str, Finding]:
-    """Return what was found by some settings, by what was looked at."""
-    ledger = config.parent / "t.db"
-    every = findings(config, ledger, FIXED, today=DAY_OF_PRICES, reach=lambda _: "asked")
-    return {each.what: each for each in every}
-
-
 def test_settings_under_repair_are_told_beside_the_rest(tmp_path: Path) -> None:
     """Whoever asks what is missing wants to see all of it."""
     config = tmp_path / "tournament.toml"
@@ -399,21 +381,11 @@ def test_settings_under_repair_are_told_beside_the_rest(tmp_path: Path) -> None:
     ]
 
 
-def test_settings_name_the_servers_and_the_prices(tmp_path: Path) -> None:
+def test_a_price_table_that_is_not_there_is_told_beside_the_rest(tmp_path: Path) -> None:
     """A price table of one's own may have what the shipped one lacks."""
-    served = '[judge]\nprovider = "endpoint"\nmodel = "m"\nbase_url = "http://here/v1"\n'
-    write_bank(tmp_path / "bank.jsonl", [record("p1")])
-    (tmp_path / "tournament.toml").write_text(
-        f'{MINIMAL}{served}prices = "none.toml"\n', encoding="utf-8"
-    )
-    config = tmp_path / "tournament.toml"
+    tables = [asked("[judge]", "endpoint", further='prices = "none.toml"\n')]
 
-    lost = by(config)
-    config.write_text(f"{MINIMAL}{served}", encoding="utf-8")
-    found = by(config)
-
-    assert "none.toml" in lost["settings"].says
-    assert found["server of [judge]"].grade == "beware"
+    assert "none.toml" in found(tmp_path / "t.db", tables=tables)["settings"].says
 
 
 def judging_in(folder: Path, fronts: Sequence[str], *golds: str | None) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from commands.runs.run import PublishedRun, RunSummary, publish, run_tournament
 from commands.runs.workspace import Workspace
 from commands.settings.schema import Settings
 from commands.settings.servers import Reach, Server
-from ledger.errors import CannotWrite, FolderTaken, LedgerError, StaleVersion
+from ledger.errors import CannotWrite, FolderTaken, StaleVersion
 from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, RatingsPublished
 from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
@@ -143,21 +143,6 @@ def test_any_bank_has_a_pilot_if_no_size_is_asked_for(n_prompts: int, n_drawn: i
     assert recorded_pilot(bank, settings().model_dump(mode="json")) == frozenset(chosen)
 
 
-def test_files_that_cannot_be_written_do_not_undo_the_run(
-    ledger: Ledger, recorder: Recorder, tmp_path: Path
-) -> None:
-    """What was paid for stays on the ledger, and the next run writes the files."""
-    (tmp_path / "runs").touch()
-    with pytest.raises(LedgerError, match="cannot write"):
-        run(recorder, tmp_path)
-    (tmp_path / "runs").unlink()
-
-    again = run(Recorder(ledger, STREAM), tmp_path)
-
-    assert again.generated.n_missing == again.judged.n_open == 0
-    assert (again.run.folder / "manifest.json").is_file()
-
-
 @pytest.fixture
 def judged_recorder(recorder: Recorder) -> Recorder:
     """Give a tournament of two entrants and two prompts, judged on the first of them."""
@@ -181,14 +166,6 @@ def claims(ledger: Ledger) -> list[RatingsPublished]:
     """Return what was claimed."""
     events = (recorded.event for recorded in ledger.read())
     return [event for event in events if isinstance(event, RatingsPublished)]
-
-
-def test_a_run_is_named_by_its_mode_and_time(judged_recorder: Recorder, tmp_path: Path) -> None:
-    """Folders sort by time, and say what they hold."""
-    run = published(judged_recorder, tmp_path, mode="pilot")
-
-    assert run.folder == tmp_path / "pilot_20260427_120000"
-    assert run.is_new
 
 
 def test_the_claim_names_every_file_but_the_report_and_its_bytes(
@@ -231,18 +208,6 @@ def test_other_terms_are_another_run_even_in_the_same_second(
         "headline_20260427_120000_2",
         "headline_20260427_120000_3",
     ]
-
-
-def test_another_event_makes_another_run(judged_recorder: Recorder, tmp_path: Path) -> None:
-    """The claim of the first stays as it was; the second is of a longer history."""
-    first = published(judged_recorder, tmp_path)
-    judge(judged_recorder, P2)
-
-    second = published(judged_recorder, tmp_path)
-
-    accounts = [run.results.standings for run in (first, second)]
-    assert [a.account.decided for each in accounts for a in each.values()] == [1, 2]
-    assert first.folder != second.folder
 
 
 @pytest.mark.parametrize("is_reserved", [True, False])

@@ -31,11 +31,6 @@ def affordable(cap_usd: float, usd: float = 1.0, *, spent: float = 0.0) -> int:
     return n_affordable([usd] * 8, cap_usd=cap_usd, bound_usd=spent)
 
 
-def test_the_first_queries_that_fit_are_asked() -> None:
-    """A portion that is paid for is better than none."""
-    assert [affordable(3.5), affordable(8.0), affordable(8.0, spent=6.0)] == [3, 8, 2]
-
-
 def test_a_cap_that_is_reached_stops_before_the_next_query() -> None:
     """The message says how much there was, and how to go on."""
     said = (

@@ -6,7 +6,6 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
-from commands.ports import Confirm, Console, no_progress
 from commands.spending.budget import PriceUnknown
 from commands.spending.consent import (
     approve_requests,
@@ -16,32 +15,13 @@ from commands.spending.consent import (
 from commands.spending.endpoints import Request
 from commands.spending.offer import Offer, SpendingOptions, no_price
 from commands.spending.pricing import PriceBook
-from ledger.events.registration import Entrant
 from tests.support.builders.events import entrant
+from tests.support.scripted import ScriptedTerminal
 
 HERE = entrant("base", weights="claude-opus-5-5")  # a folder that is called like a model
 PRICED = entrant("priced", loader="endpoint", weights="claude-opus-5-5", dtype=None)
 UNPRICED = entrant("unpriced", loader="endpoint", weights="org/mine", dtype=None)
 BOOK = PriceBook(None, cache="off", retries=0)
-
-
-class Asked(list[str]):
-    """The questions that were asked, all of them answered alike."""
-
-    def __init__(self, *, answer: bool = True) -> None:
-        """Take the answer."""
-        super().__init__()
-        self._answer = answer
-
-    def confirm(self, question: str) -> bool:
-        """Note a question, and answer it."""
-        self.append(question)
-        return self._answer
-
-
-def console(confirm: Confirm | None) -> Console:
-    """Return a console with a terminal, or without."""
-    return Console(print, confirm, no_progress)
 
 
 def offer(cap_usd: float | None = None) -> Offer:
@@ -51,38 +31,38 @@ def offer(cap_usd: float | None = None) -> Offer:
 
 def test_without_a_terminal_consent_is_given_beforehand_or_not_at_all() -> None:
     """A job at night must fail before it generates anything, not when it comes to judging."""
-    require_allowed([offer()], SpendingOptions(agreed=True), console(None))
-    require_allowed([offer()], SpendingOptions(), console(Asked().confirm))
+    require_allowed([offer()], SpendingOptions(agreed=True), ScriptedTerminal().console)
+    require_allowed([offer()], SpendingOptions(), ScriptedTerminal(answer=True).console)
 
     why = r"^requests to claude-opus-5-5 cost money, .* --yes --max-usd N; .* shows the cost$"
     with pytest.raises(Refused, match=why):
-        require_allowed([offer()], SpendingOptions(), console(None))
+        require_allowed([offer()], SpendingOptions(), ScriptedTerminal().console)
 
 
 def test_an_offer_is_confirmed_with_its_dollars() -> None:
     """Nobody agrees to an amount that is not said."""
-    asked = Asked()
+    terminal = ScriptedTerminal(answer=True)
 
-    require_consent(offer(), SpendingOptions(), console(asked.confirm))
+    require_consent(offer(), SpendingOptions(), terminal.console)
 
-    assert asked == [offer().question]
-    assert "about $2.00 (at worst $3.00)" in asked[0]
+    assert terminal.asked == [offer().question]
+    assert "about $2.00 (at worst $3.00)" in terminal.asked[0]
 
 
 def test_a_no_sends_nothing() -> None:
     """It ends the command."""
     with pytest.raises(Refused, match=r"^not confirmed: nothing was sent$"):
-        require_consent(offer(), SpendingOptions(), console(Asked(answer=False).confirm))
+        require_consent(offer(), SpendingOptions(), ScriptedTerminal(answer=False).console)
 
 
 def test_an_offer_above_the_cap_is_refused_before_anybody_is_asked() -> None:
     """A yes would not help; what is spent counts against the cap."""
-    asked = Asked()
+    terminal = ScriptedTerminal(answer=True)
 
     with pytest.raises(Refused, match=r"^the cap is \$2\.50: \$1\.00 is spent, and 4 requests to"):
-        require_consent(offer(cap_usd=2.5), SpendingOptions(), console(asked.confirm))
+        require_consent(offer(cap_usd=2.5), SpendingOptions(), terminal.console)
 
-    assert not asked
+    assert not terminal.asked
 
 
 def test_all_that_stands_in_the_way_is_said_at_once() -> None:
@@ -92,7 +72,7 @@ def test_all_that_stands_in_the_way_is_said_at_once() -> None:
     both = judging.with_other(generating)
 
     with pytest.raises(Refused) as raised:
-        require_allowed([judging, both], SpendingOptions(), console(None))
+        require_allowed([judging, both], SpendingOptions(), ScriptedTerminal().console)
 
     cap, consent = str(raised.value).splitlines()
     assert cap.startswith("a cap is set, and claude-opus-5-5, org/mine have no price, so it cannot")
@@ -103,27 +83,18 @@ def test_all_that_stands_in_the_way_is_said_at_once() -> None:
     )
 
 
-@pytest.mark.parametrize("who", [HERE, UNPRICED])
-def test_what_costs_nothing_needs_no_consent(recorder: Recorder, who: Entrant) -> None:
-    """Weights on this machine are free, and so is a model without a price."""
-    requests = [Request(who, "Why?")]
-
-    approve_requests(recorder, requests, BOOK, SpendingOptions(), console(None))
-
-
 @pytest.mark.parametrize(("cap_usd", "n_told"), [(None, 0), (9.0, 1)])
 def test_a_model_without_a_price_is_told_where_there_is_a_cap(
     recorder: Recorder, cap_usd: float | None, n_told: int
 ) -> None:
     """Its requests may cost money that the cap does not see; its owner's server costs none."""
-    told: list[str] = []
-    spending = SpendingOptions(max_usd=cap_usd)
+    terminal, spending = ScriptedTerminal(), SpendingOptions(max_usd=cap_usd)
 
     requests = [Request(who, "Why?") for who in (UNPRICED, HERE, UNPRICED)]
-    approve_requests(recorder, requests, BOOK, spending, Console(told.append, None, no_progress))
+    approve_requests(recorder, requests, BOOK, spending, terminal.console)
 
     why = f"{no_price('org/mine')}; until then"
-    assert told == [f"{why} --max-usd does not count it"] * n_told
+    assert terminal.told == [f"{why} --max-usd does not count it"] * n_told
 
 
 HOSTED = replace(BOOK, hosted=frozenset({UNPRICED.entrant_id}))
@@ -131,15 +102,18 @@ HOSTED = replace(BOOK, hosted=frozenset({UNPRICED.entrant_id}))
 
 def test_a_hosted_model_without_a_price_is_asked_only_with_consent(recorder: Recorder) -> None:
     """Whoever runs the server may bill it; the question says that nobody knows how much."""
-    asked, requests = Asked(), [Request(who, "Why?") for who in (UNPRICED, PRICED)]
+    terminal, requests = (
+        ScriptedTerminal(answer=True),
+        [Request(who, "Why?") for who in (UNPRICED, PRICED)],
+    )
 
-    approve_requests(recorder, requests, HOSTED, SpendingOptions(), console(asked.confirm))
+    approve_requests(recorder, requests, HOSTED, SpendingOptions(), terminal.console)
 
-    (question,) = asked
+    (question,) = terminal.asked
     assert question.startswith("Submit 2 requests to org/mine, claude-opus-5-5 for about $? (at")
     assert question.endswith("? The price of org/mine is unknown.")
     with pytest.raises(Refused, match=r"\(org/mine has no price\), .* --yes, or add a price with"):
-        approve_requests(recorder, requests, HOSTED, SpendingOptions(), console(None))
+        approve_requests(recorder, requests, HOSTED, SpendingOptions(), ScriptedTerminal().console)
 
 
 def test_a_cap_on_a_hosted_model_without_a_price_is_refused(recorder: Recorder) -> None:
@@ -147,15 +121,17 @@ def test_a_cap_on_a_hosted_model_without_a_price_is_refused(recorder: Recorder) 
     spending = SpendingOptions(agreed=True, max_usd=9.0)
 
     with pytest.raises(PriceUnknown, match=r"org/mine has no price, .* add one with \[judge\]"):
-        approve_requests(recorder, [Request(UNPRICED, "?")], HOSTED, spending, console(None))
+        approve_requests(
+            recorder, [Request(UNPRICED, "?")], HOSTED, spending, ScriptedTerminal().console
+        )
 
 
 def test_requests_to_endpoints_are_offered_as_one(recorder: Recorder) -> None:
     """Only those with a price are counted, whoever else is asked."""
-    asked = Asked()
+    terminal = ScriptedTerminal(answer=True)
     requests = [Request(who, "Why?") for who in (PRICED, HERE, PRICED, UNPRICED)]
 
-    approve_requests(recorder, requests, BOOK, SpendingOptions(), console(asked.confirm))
+    approve_requests(recorder, requests, BOOK, SpendingOptions(), terminal.console)
 
-    (question,) = asked
+    (question,) = terminal.asked
     assert question.startswith("Submit 2 requests to claude-opus-5-5 for about $")

@@ -8,19 +8,8 @@ from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.price_table import PriceTable, price_table
 from ledger.events.registration import Entrant
 from projections.tournament.estimate import FRAME_TOKENS
+from tests.providers.openai import MODEL, PRICES
 from tests.support.builders.events import entrant, key
-
-PRICES = """\
-date = 2026-04-27
-batch_factor = 0.5
-cache_write_5m_factor = 1.25
-cache_write_1h_factor = 2.0
-
-[[models]]
-id = "org/large"
-input = 2.0
-output = 10.0
-"""
 
 
 @pytest.fixture
@@ -30,10 +19,7 @@ def prices(tmp_path: Path) -> PriceTable:
     return price_table(tmp_path / "prices.toml")
 
 
-TABLE = "prices.toml of 2026-04-27"
-
-
-def hosted(entrant_id: str, weights: str = "org/large") -> Entrant:
+def hosted(entrant_id: str, weights: str = MODEL) -> Entrant:
     """Return an entrant that a server serves, of 32 new tokens at most."""
     digest = key(weights)  # a server's weights are known by their name
     return entrant(
@@ -47,7 +33,7 @@ def test_requests_are_priced_by_the_name_of_the_weights(prices: PriceTable) -> N
         [Request(hosted("a"), "x" * 30), Request(hosted("a"), "x" * 60)], prices
     )
 
-    assert (cost.entrant_id, cost.model, cost.n_requests) == ("a", "org/large", 2)
+    assert (cost.entrant_id, cost.model, cost.n_requests) == ("a", MODEL, 2)
     assert (cost.n_input, cost.n_output) == (30, 64)
     assert cost.expected_usd == pytest.approx((30 * 2 + 64 * 10) / 1e6)
     assert cost.worst_usd == pytest.approx(((90 + 2 * FRAME_TOKENS) * 2 + 64 * 10) / 1e6)
@@ -65,4 +51,4 @@ def test_a_price_that_nobody_knows_is_not_nothing(prices: PriceTable) -> None:
 
 def test_weights_on_this_machine_cost_nothing(prices: PriceTable) -> None:
     """Whatever they are called."""
-    assert endpoint_costs([Request(entrant("base", weights="org/large"), "x")], prices) == ()
+    assert endpoint_costs([Request(entrant("base", weights=MODEL), "x")], prices) == ()

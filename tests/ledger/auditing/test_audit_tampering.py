@@ -64,8 +64,7 @@ def with_one_bit_flipped(stored: int | str | bytes) -> Iterator[int | bytes]:
 
 
 each_position = pytest.mark.parametrize(
-    "position",
-    [*(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, N_FILED)), N_FILED],
+    "position", [*(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, N_FILED)), N_FILED]
 )
 
 
@@ -95,11 +94,7 @@ def test_every_flipped_bit_of_every_field_is_found_by_the_chain(
 @pytest.mark.parametrize("field", NUMBERS)
 def test_every_flipped_sign_is_found(filed: Path, field: str, position: int) -> None:
     """Positions below zero come before the first, where nobody would look for an event."""
-    tamper(
-        filed,
-        "PRAGMA ignore_check_constraints = ON",
-        FLIP_SIGN(field, field, position),
-    )
+    tamper(filed, "PRAGMA ignore_check_constraints = ON", FLIP_SIGN(field, field, position))
 
     with Ledger.read_only(filed) as ledger:
         assert audit(ledger) != ()

@@ -67,10 +67,7 @@ def test_a_sign_takes_no_more_than_its_own_bytes() -> None:
         ({"prefs": CodedColumn((0.5,), "$")}, "not have 1 battles: prefs"),
         ({"prompts": CodedColumn(())}, "not have 1 battles: prompts"),
         ({"languages": CodedColumn(("en", "de"))}, "not have 1 battles: languages"),
-        (
-            {"a": "##", "b": "$$", "drawn": DRAWN},
-            "a vote is on one pair; these are 2",
-        ),
+        ({"a": "##", "b": "$$", "drawn": DRAWN}, "a vote is on one pair; these are 2"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(wrong: dict[str, object], why: str) -> None:

@@ -14,44 +14,40 @@ POE = entrant("poe", loader="hydra", hydra=HEADS)
 BATCHES = judge("opus", provider="anthropic-batch", model="opus")
 
 
+HYDRAS: list[dict[str, object]] = [
+    {"heads_depth": 3},
+    {"security": shards("security", 3)},
+    {"security": (*shards("security", 1), OTHER)},
+    {"security": shards("security")[::-1]},
+    {"security": shards("robustness"), "robustness": shards("security")},
+    {"robustness": ()},
+    {"robustness": (*shards("robustness", 1), OTHER)},
+    {"uncertainty": None},
+    {"uncertainty": OTHER},
+    {"bypass_jury": True},
+    {"beta": 0.5},
+]
+
+
 @pytest.mark.parametrize(
-    "changed",
+    ("original", "changed"),
     [
-        {"weights_digest": key("other")},
-        {"adapters": ()},
-        {"adapters": (OTHER, ADAPTER)},  # they are merged in order
-        {"temperature": 0.7},
-        {"max_new_tokens": 33},
-        {"dtype": "bfloat16"},
-        {"hydra": hydra()},
+        (PLAIN, {"weights_digest": key("other")}),
+        (PLAIN, {"adapters": ()}),
+        (PLAIN, {"adapters": (OTHER, ADAPTER)}),  # they are merged in order
+        (PLAIN, {"temperature": 0.7}),
+        (PLAIN, {"max_new_tokens": 33}),
+        (PLAIN, {"dtype": "bfloat16"}),
+        (PLAIN, {"hydra": hydra()}),
+        *((POE, {"hydra": replace(HEADS, **each)}) for each in HYDRAS),
     ],
     ids=str,
 )
-def test_whatever_changes_responses_changes_the_entrant(changed: dict[str, object]) -> None:
+def test_whatever_changes_responses_changes_the_entrant(
+    original: Entrant, changed: dict[str, object]
+) -> None:
     """A response kept under a stale digest would be rated as one that was never given."""
-    assert replace(PLAIN, **changed).digest != PLAIN.digest
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"heads_depth": 3},
-        {"security": shards("security", 3)},
-        {"security": (*shards("security", 1), OTHER)},
-        {"security": shards("security")[::-1]},
-        {"security": shards("robustness"), "robustness": shards("security")},
-        {"robustness": ()},
-        {"robustness": (*shards("robustness", 1), OTHER)},
-        {"uncertainty": None},
-        {"uncertainty": OTHER},
-        {"bypass_jury": True},
-        {"beta": 0.5},
-    ],
-    ids=str,
-)
-def test_whatever_a_hydra_decides_by_changes_the_entrant(changed: dict[str, object]) -> None:
-    """Eighteen shards look alike; a response of other ones must not be taken for theirs."""
-    assert replace(POE, hydra=replace(HEADS, **changed)).digest != POE.digest
+    assert replace(original, **changed).digest != original.digest
 
 
 MOVED = tuple(replace(shard, path="elsewhere") for shard in shards("security"))

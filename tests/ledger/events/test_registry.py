@@ -29,7 +29,7 @@ from ledger.events.registration import (
 from ledger.events.registry import EVENTS, Event
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.events.values import type_name
-from ledger.identity import Digest, EntrantId, JudgeId, PromptId, StreamId
+from ledger.identity import Digest, JudgeId, StreamId
 from ledger.store import Ledger
 from tests.support.builders.events import (
     NOON,
@@ -85,18 +85,6 @@ def test_a_number_that_is_not_finite_is_not_read(number: str) -> None:
 
 NAN, INFINITE = float("nan"), float("inf")
 SURROGATE = "half a pair: \ud800"
-RESPONSE = ResponseGenerated(
-    response_key=key("response"),
-    entrant_id=EntrantId("base"),
-    prompt_id=PromptId("p1"),
-    seed=0,
-    sample=0,
-    text="Because.",
-    finish_reason="stop",
-    n_prompt_tokens=2,
-    n_generated_tokens=2,
-    elapsed_s=0.5,
-)
 DECIDED = Diagnostics(draft_head_idx=0, bypass_jury=False)
 OPENING = opened()[0]
 assert isinstance(OPENING, TournamentOpened)
@@ -111,9 +99,9 @@ def published(as_of: int = 1, **elo: object) -> RatingsPublished:
     return RatingsPublished(Publication("run", terms, NOON, as_of, key("head")), ())
 
 
-def response(**fields: object) -> ResponseGenerated:
+def response(**fields: object) -> Event:
     """Return a response with these fields, which are not checked."""
-    return replace(RESPONSE, **fields)
+    return replace(SAMPLES["ResponseGenerated.v1.json"], **fields)
 
 
 def registered(**fields: object) -> EntrantRegistered:

@@ -74,24 +74,16 @@ def test_new_files_have_the_rights_that_the_umask_leaves(path: Path, umask: int,
     assert modes == {f"run.ledger{suffix}": mode for suffix in ("", "-shm", "-wal", ".lock")}
 
 
-def test_an_empty_file_becomes_a_ledger(path: Path) -> None:
-    """A run killed while it created its ledger is run again."""
-    path.touch()
-
-    position = append_one(path)
-
-    assert position == 1
-    assert read(path) == [1]
-
-
-def test_a_file_that_never_became_a_ledger_holds_none(path: Path) -> None:
-    """Whoever began it was killed at once; a report has nothing to say of it, and no complaint."""
+def test_an_empty_file_holds_no_ledger_and_becomes_one(path: Path) -> None:
+    """A run that was killed while it began is run again; a report has nothing to say of it."""
     path.touch()
 
     with pytest.raises(NoLedger, match="there is no ledger at"):
         Ledger.read_only(path)
-
     assert path.read_bytes() == b""
+
+    assert append_one(path) == 1
+    assert read(path) == [1]
 
 
 def test_a_path_of_any_spelling_can_be_read(tmp_path: Path) -> None:
@@ -103,13 +95,33 @@ def test_a_path_of_any_spelling_can_be_read(tmp_path: Path) -> None:
     assert read(path) == [1]
 
 
-@both_ways
-def test_a_text_file_is_not_a_ledger(path: Path, opener: Opener) -> None:
-    """A mistyped --ledger must never be written to."""
+def write_diary(path: Path) -> None:
+    """Write a text."""
     path.write_text("Dear diary, today nothing happened at all.\n" * 50)
+
+
+def make_bookmarks(path: Path) -> None:
+    """Make a database of SQLite's, as a browser's history is."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE bookmark (url TEXT)")
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("write", "why"),
+    [
+        (write_diary, "file is not a database; name another file"),
+        (make_bookmarks, "belongs to another program"),
+    ],
+)
+def test_a_file_of_another_program_is_not_a_ledger(
+    path: Path, opener: Opener, write: Callable[[Path], None], why: str
+) -> None:
+    """A mistyped --ledger must never be written to."""
+    write(path)
     before = path.read_bytes()
 
-    with pytest.raises(NotALedger, match=r"file is not a database; name another file") as caught:
+    with pytest.raises(NotALedger, match=why) as caught:
         opener(path)
 
     assert caught.value.path == path
@@ -126,19 +138,6 @@ def test_a_ledger_that_was_cut_is_damaged_and_a_backup_is_asked_for(
 
     with pytest.raises(CannotRead, match=r"run\.ledger is damaged: .*; restore a backup"):
         opener(filed)
-
-
-@both_ways
-def test_the_database_of_another_program_is_not_a_ledger(path: Path, opener: Opener) -> None:
-    """A browser's history is an SQLite file too, and not ours to change."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE bookmark (url TEXT)")
-    before = path.read_bytes()
-
-    with pytest.raises(NotALedger, match="belongs to another program"):
-        opener(path)
-
-    assert path.read_bytes() == before
 
 
 @both_ways

@@ -151,10 +151,7 @@ def test_a_file_gets_its_name_once_it_is_on_the_disk(
     write_whole(tmp_path / "events.jsonl", [b"one\n"])
 
     draft = ".events.jsonl.draft"
-    assert on_the_disk == [
-        (draft, {draft, "events.jsonl"}),
-        (tmp_path.name, {"events.jsonl"}),
-    ]
+    assert on_the_disk == [(draft, {draft, "events.jsonl"}), (tmp_path.name, {"events.jsonl"})]
 
 
 def cut_short() -> Iterator[bytes]:
@@ -163,14 +160,7 @@ def cut_short() -> Iterator[bytes]:
     raise PowerCut
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "missing/events.jsonl",
-        "folder",
-        "file/events.jsonl",
-    ],
-)
+@pytest.mark.parametrize("name", ["missing/events.jsonl", "folder", "file/events.jsonl"])
 def test_a_place_that_refuses_a_file_is_told_as_ours(tmp_path: Path, name: str) -> None:
     """A mistyped folder, a folder of that name, a file where a folder should be."""
     (tmp_path / "folder").mkdir()

@@ -39,10 +39,7 @@ ADDED = {
         "CREATE TABLE t (x INTEGER PRIMARY KEY AUTOINCREMENT)",
         "table 'sqlite_sequence'",
     ),
-    "statistics of theirs": (
-        "CREATE TABLE stat1 (x)",
-        "table 'stat1'",
-    ),
+    "statistics of theirs": ("CREATE TABLE stat1 (x)", "table 'stat1'"),
     "index": ("CREATE INDEX i ON event (type)", "index 'i'"),
     "view": ("CREATE VIEW v AS SELECT * FROM event", "view 'v'"),
     "view of an earlier format": (
@@ -50,10 +47,7 @@ ADDED = {
         "view 'events_by_type'",
     ),
     "table of an earlier format": ("CREATE TABLE event_key (x)", "table 'event_key'"),
-    "table in the place of a view": (
-        "DROP VIEW spend; CREATE TABLE spend (x)",
-        "table 'spend'",
-    ),
+    "table in the place of a view": ("DROP VIEW spend; CREATE TABLE spend (x)", "table 'spend'"),
     "trigger that swallows": (SWALLOW, "trigger 'swallow'"),
     "trigger that undoes": (UNDO, "trigger 'undo'"),
     "name that writes to a terminal": ('CREATE TABLE "\x1b[2J\n" (x)', r"table '\x1b[2J\n'"),

@@ -9,31 +9,23 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ledger.auditing.audit import audit
 from ledger.errors import FromTheFuture, StaleVersion, UnreadableEvent
-from ledger.events.judging import PairReconciled
-from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, StreamId
+from ledger.events.registry import Event
+from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.support.builders.events import NOON, STREAM, key, verdicts
 from tests.support.faults.hostile import loosen
+from tests.support.goldens.events import SAMPLES
 
 LATEST = datetime.max.replace(tzinfo=UTC)
 
 
-def reconciled(dimension: str, prompt_id: str) -> PairReconciled:
+def reconciled(dimension: str, prompt_id: str) -> Event:
     """Return an outcome of this prompt on this dimension."""
-    return PairReconciled(
-        dimension=Dimension(dimension),
-        prompt_id=PromptId(prompt_id),
-        entrant_a=EntrantId("base"),
-        entrant_b=EntrantId("tuned"),
-        judge=JudgeId("reference"),
-        policy="agreement@1",
-        outcome="a",
-        forward=key("forward"),
-        swapped=key("swapped"),
-    )
+    return replace(SAMPLES["PairReconciled.v1.json"], dimension=dimension, prompt_id=prompt_id)
 
 
 def ids(now: datetime) -> list[str]:

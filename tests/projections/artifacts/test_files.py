@@ -18,22 +18,8 @@ from ledger.events.registry import Event
 from projections.artifacts.files import files_of, holds_ratings, holds_texts, manifest
 from projections.artifacts.lines import line_files
 from projections.artifacts.results import Results
-from tests.support.builders.events import (
-    NOON,
-    entrant,
-    known,
-    opened,
-    prompt,
-    responses,
-)
-from tests.support.builders.worlds import (
-    RUBRICS,
-    Fate,
-    cup,
-    history,
-    matches_of,
-    results,
-)
+from tests.support.builders.events import NOON, entrant, known, opened, prompt, responses
+from tests.support.builders.worlds import RUBRICS, Fate, cup, history, matches_of, results
 
 NAMES = {
     "manifest.json",
@@ -262,11 +248,7 @@ def test_only_reconciled_pairs_are_among_the_verdicts() -> None:
 
     rows = [(row["winner"], row["inconsistent"], row["outcome"]) for row in judged(found)]
 
-    assert rows == [
-        ("zoe", False, "a"),
-        (None, False, "tie"),
-        (None, True, "inconsistent"),
-    ]
+    assert rows == [("zoe", False, "a"), (None, False, "tie"), (None, True, "inconsistent")]
 
 
 def test_battles_have_the_mean_of_both_verdicts() -> None:

@@ -32,12 +32,8 @@ def test_each_order_may_be_a_battle_that_names_the_pair_alike() -> None:
     """JudgeArena's swap mode `both`: twice the rows, the first model the same in both."""
     records = cup_records("inconsistent", "b", rule=Rule(CONCATENATE))
 
-    assert [(each["model_a"], each["winner"]) for each in records] == [
-        ("zoe", "model_a"),
-        ("zoe", "model_b"),
-        ("zoe", "model_b"),
-        ("zoe", "model_b"),
-    ]
+    expected = [("zoe", "model_a"), ("zoe", "model_b"), ("zoe", "model_b"), ("zoe", "model_b")]
+    assert [(each["model_a"], each["winner"]) for each in records] == expected
 
 
 def test_a_battle_is_told_with_its_dimension_and_the_category_of_its_prompt() -> None:

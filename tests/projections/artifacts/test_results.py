@@ -15,15 +15,7 @@ from projections.artifacts.results import results_of
 from projections.battles.imported import battles_of_set
 from projections.ratings.bradley_terry.rate import rate
 from tests.support.builders.battles import of_file
-from tests.support.builders.events import (
-    entrant,
-    judge,
-    known,
-    opened,
-    prompt,
-    rubric,
-    verdict,
-)
+from tests.support.builders.events import entrant, judge, known, opened, prompt, rubric, verdict
 from tests.support.builders.worlds import (
     SLOT_A,
     TIE,

@@ -109,13 +109,6 @@ def test_the_last_vote_on_a_ballot_counts() -> None:
         }
 
 
-def test_battles_of_a_file_are_no_votes() -> None:
-    """They were drawn by nobody."""
-    battle = ImportedBattle("zoe", "amy", "tie", None, "p1", "human", "ann")
-
-    assert votes_cast([of_file([battle])]) == {}
-
-
 def cast(ballot: Ballot) -> BattlesImported:
     """Return ann's vote on a ballot of the set `votes`."""
     prompt = ballot.pairing.prompt.prompt_id

@@ -28,11 +28,6 @@ def asked(*rows: Row) -> Battles:
     return replace(in_columns(plain), slot=np.array([slot for *_, slot in rows], dtype=np.int8))
 
 
-def fair(battles: Battles, dimensions: list[str] | None = None) -> Battles:
-    """Return battles without what the slot gave."""
-    return without_slot_effect(battles, dimensions)
-
-
 ROWS: list[Row] = [
     ("x", "y", 1.0, 1),
     ("x", "y", 0.0, -1),
@@ -51,12 +46,12 @@ def test_the_same_is_taken_off_each_battle_of_one_order() -> None:
     leads = [(score - TIE) * slot for _, _, score, slot in ROWS if slot]
     effect = sum(leads) / len(leads)
 
-    found = fair(battles)
+    found = without_slot_effect(battles)
 
     assert effect == pytest.approx(1 / 7)
     assert found.score == pytest.approx(battles.score - effect * battles.slot)
     assert (found.observed == battles.score).all()
-    assert (fair(found).score == found.score).all()
+    assert (without_slot_effect(found).score == found.score).all()
 
 
 def test_a_judge_that_reads_the_slot_alone_finds_all_equal() -> None:
@@ -64,7 +59,7 @@ def test_a_judge_that_reads_the_slot_alone_finds_all_equal() -> None:
     shown = (("xy", 1), ("xy", 1), ("xy", -1), ("yz", -1), ("yz", 1), ("xz", 1), ("xz", -1))
     battles = asked(*((pair[0], pair[1], (1 + slot) / 2, slot) for pair, slot in shown))
 
-    assert fair(battles).score == pytest.approx(TIE)
+    assert without_slot_effect(battles).score == pytest.approx(TIE)
 
 
 PAIRS = st.sampled_from(["xy", "yz", "xz"])
@@ -78,7 +73,9 @@ def test_it_does_not_matter_who_is_named_first(rows: list[tuple[str, float, int]
     battles = asked(*((pair[0], pair[1], score, slot) for pair, score, slot in rows))
     turned = asked(*((pair[1], pair[0], 1 - score, -slot) for pair, score, slot in rows))
 
-    assert fair(turned).score == pytest.approx(1 - fair(battles).score)
+    assert without_slot_effect(turned).score == pytest.approx(
+        1 - without_slot_effect(battles).score
+    )
 
 
 def test_each_dimension_has_its_own_effect() -> None:
@@ -86,9 +83,9 @@ def test_each_dimension_has_its_own_effect() -> None:
     battles = asked(*ROWS, *((a, b, TIE, slot) for a, b, _, slot in ROWS))
     dimensions = ["d"] * len(ROWS) + ["other"] * len(ROWS)
 
-    found = fair(battles, dimensions)
+    found = without_slot_effect(battles, dimensions)
 
-    assert (found.score[: len(ROWS)] == fair(asked(*ROWS)).score).all()
+    assert (found.score[: len(ROWS)] == without_slot_effect(asked(*ROWS)).score).all()
     assert (found.score[len(ROWS) :] == TIE).all()
 
 
@@ -96,7 +93,7 @@ def test_who_won_all_stays_undefeated() -> None:
     """Nothing that is taken off makes a rating out of nothing."""
     rows = [*ROWS * 3, *[("z", "x", 1.0, 1)] * 5, ("z", "y", 1.0, -1)]
 
-    found = fair(asked(*rows))
+    found = without_slot_effect(asked(*rows))
     ratings = {row.entrant: row for row in rate(found, BradleyTerryParameters()).rows()}
 
     assert (found.score[-6:] == 1).all()
@@ -111,7 +108,7 @@ def test_groups_that_never_lost_to_others_are_not_rated_beside_them() -> None:
     lower = [(others[a], others[b], score, slot) for a, b, score, slot in upper]
     between: list[Row] = [("x", "v", 1.0, 1), ("y", "w", 1.0, 1), ("x", "w", 1.0, -1)]
 
-    found = fair(asked(*upper, *lower, *between))
+    found = without_slot_effect(asked(*upper, *lower, *between))
     board = rate(found, BradleyTerryParameters())
 
     assert found.score[-1] > 1 > found.score[-2]
@@ -120,7 +117,7 @@ def test_groups_that_never_lost_to_others_are_not_rated_beside_them() -> None:
 
 def test_elo_takes_each_pair_as_a_match() -> None:
     """It uses no weights, and whoever was preferred won."""
-    battles = fair(asked(*ROWS))
+    battles = without_slot_effect(asked(*ROWS))
 
     matches = battles.by_outcome("half")
 
@@ -131,7 +128,7 @@ def test_elo_takes_each_pair_as_a_match() -> None:
 
 def test_where_a_tie_is_an_outcome_nothing_is_taken_off() -> None:
     """Davidson's model knows wins, losses and ties only."""
-    battles = fair(asked(*(row for row in ROWS if row[-1])))
+    battles = without_slot_effect(asked(*(row for row in ROWS if row[-1])))
 
     assert set(battles.by_verdicts("davidson").score) == {0.0, 0.5, 1.0}
     assert rate(battles.by_verdicts("davidson"), BradleyTerryParameters(ties="davidson")).entrants
@@ -139,7 +136,7 @@ def test_where_a_tie_is_an_outcome_nothing_is_taken_off() -> None:
 
 def test_battles_of_files_join_those_of_one_order() -> None:
     """Of a file it is not known who was shown first."""
-    parts = [fair(asked(*ROWS)), in_columns([("x", "q", 1.0, "p")])]
+    parts = [without_slot_effect(asked(*ROWS)), in_columns([("x", "q", 1.0, "p")])]
 
     found = joined(parts)
 
@@ -150,7 +147,7 @@ def test_no_share_of_wins_is_beyond_all() -> None:
     """Of two that met three times, all of them won, as much is not taken off."""
     rows = [*ROWS * 6, *[("x", "z", 1.0, -1)] * 3, *[("z", "y", 1.0, 1)] * 2, ("y", "z", 1.0, 1)]
 
-    battles = {Dimension("d"): fair(asked(*rows))}
+    battles = {Dimension("d"): without_slot_effect(asked(*rows))}
     rates = {(row.entrant_a, row.entrant_b): row.win_rate for row in win_rates(battles)}
 
     assert rates["x", "z"] == 1.0

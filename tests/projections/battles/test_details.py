@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.judging import JudgeQuerySubmitted
 from ledger.events.registry import Event
 from projections.battles.details import BattleDetails, DimensionResult, battle_details
 from projections.tournament.matches import planned_responses
 from tests.support.builders.batches import planned_batch
-from tests.support.builders.events import entrant, known, opened, responses, verdict
+from tests.support.builders.events import entrant, known, opened, responses
+from tests.support.builders.money import put
 from tests.support.builders.worlds import (
     SLOT_A,
     TIE,
@@ -73,47 +73,19 @@ def test_a_failed_query_says_why_and_what_was_replied() -> None:
     first, second = only((*events, failure(forward, "refused"), lost)).orders
 
     assert (first.status, first.reply, first.verdict) == ("refused", "", None)
-    assert (second.status, second.reply, second.detail) == (
-        "unreadable",
-        "Both are fine.",
-        "no final line",
-    )
+    expected = ("unreadable", "Both are fine.", "no final line")
+    assert (second.status, second.reply, second.detail) == expected
 
 
 def test_what_is_in_a_batch_or_sent_alone_is_in_flight() -> None:
     """Its verdict may have been paid for already."""
     events = answered(opened())
-    tournament = known(*events)
-    forward, swapped = questions_of(tournament)
-    (pairing,) = planned_pairings(tournament)
-    alone = JudgeQuerySubmitted(
-        query_key=swapped.query_key,
-        judge=tournament.panel[0].judge_id,
-        dimension=pairing.rubric.dimension,
-        prompt_id=pairing.prompt.prompt_id,
-        entrant_a=pairing.a.entrant.entrant_id,
-        entrant_b=pairing.b.entrant.entrant_id,
-        order="swapped",
-        rubric_digest=pairing.rubric.digest,
-        response_a=pairing.a.response_key,
-        response_b=pairing.b.response_key,
-        worst_usd=0.1,
-    )
+    (match,) = matches_of(known(*events))
+    alone = replace(put(match, match.swapped), worst_usd=0.1)
 
-    result = only((*events, planned_batch(forward.query_key), alone))
+    result = only((*events, planned_batch(match.forward_key), alone))
 
     assert [order.status for order in result.orders] == ["in_flight", "in_flight"]
-
-
-def test_what_was_not_asked_is_pending_also_beside_a_verdict() -> None:
-    """Half a battle shows its half."""
-    events = answered(opened())
-    forward, _ = questions_of(known(*events))
-
-    result = only((*events, verdict(forward.query_key, "B")))
-
-    assert [order.status for order in result.orders] == ["answered", "pending"]
-    assert [order.preferred for order in result.orders] == ["tuned", None]
 
 
 def test_identical_responses_tie_without_being_asked() -> None:

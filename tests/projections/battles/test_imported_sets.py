@@ -3,10 +3,7 @@
 from ledger.events.imports import CodedColumn, ImportedRating, RatingsImported, battles_stream
 from ledger.events.registry import Event
 from ledger.store import Ledger
-from projections.battles.imported_sets import (
-    ImportedSet,
-    imported_sets,
-)
+from projections.battles.imported_sets import ImportedSet, imported_sets
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import key
 

@@ -73,14 +73,6 @@ def test_each_order_is_a_battle_by_the_marks_of_its_reply() -> None:
     assert found.battles.prompts == ("p1",)
 
 
-def test_soft_scores_say_by_how_much() -> None:
-    """JudgeArena's preference of the first order is 1 less this."""
-    found = by_marks(*marked(court(1), [(JudgeScores(9, 2), JudgeScores(2, 2))]))
-
-    assert found.soft(0.3).score.tolist() == pytest.approx([1 - 0.10909682119561293, 0.5])
-    assert found.soft(0.3).cluster.tolist() == found.battles.cluster.tolist()
-
-
 def test_replies_without_marks_are_no_battles() -> None:
     """A verdict alone says not by how much."""
     assert not len(by_marks(*heard(court(1), [A, A])).battles)

@@ -118,11 +118,6 @@ def test_preferences_without_doubt_have_marks_beyond_measure() -> None:
     assert found.tolist() == pytest.approx([np.inf, 0.0, -np.inf, np.nan], nan_ok=True)
 
 
-def test_people_who_differ_from_the_judge_turn_the_temperature_round() -> None:
-    """A judge that is wrong about people most of the time still says something, and it shows."""
-    assert calibrated([1.0] * 4 + [0.0] * 8, [1.0] * 12).value == pytest.approx(-log(2))
-
-
 @pytest.mark.no_cover
 @pytest.mark.parametrize("n", [10, 10_000])
 def test_one_pair_against_all_others_is_enough(n: int) -> None:

@@ -50,8 +50,7 @@ def test_a_vote_is_on_the_battle_of_the_same_prompt_and_entrants_in_any_order() 
 def test_several_votes_are_their_mean_by_weight() -> None:
     """Three people of four."""
     found = with_votes(
-        JUDGED,
-        votes(Battle("bob", "ann", 0.0, "p1", weight=3.0), Battle("ann", "bob", 0.0, "p1")),
+        JUDGED, votes(Battle("bob", "ann", 0.0, "p1", weight=3.0), Battle("ann", "bob", 0.0, "p1"))
     )
 
     assert found.human[0] == 0.75
@@ -236,8 +235,7 @@ def sampled(voted: VotedBattles) -> VoteSampling:
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
-    ("design", "doubt"),
-    [(first_prompts, "prompts"), (one_pair, "entrants"), (close, "outcomes")],
+    ("design", "doubt"), [(first_prompts, "prompts"), (one_pair, "entrants"), (close, "outcomes")]
 )
 def test_a_planted_choice_is_noticed_and_named(design: object, doubt: str) -> None:
     """A judge's bias there says nothing of its bias elsewhere."""

@@ -4,12 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ledger.events.evaluations import (
-    ChoicesItem,
-    EvaluationItem,
-    EvaluationPlanned,
-    PromptItem,
-)
+from ledger.events.evaluations import ChoicesItem, EvaluationItem, EvaluationPlanned, PromptItem
 from ledger.events.registration import Reference
 from ledger.events.registry import Event
 from ledger.events.values import REDACTED

@@ -2,13 +2,7 @@
 
 from msgspec.structs import replace
 
-from ledger.events.evaluations import (
-    ChoicesItem,
-    EvaluationItem,
-    Observation,
-    PromptItem,
-    TextItem,
-)
+from ledger.events.evaluations import ChoicesItem, EvaluationItem, Observation, PromptItem, TextItem
 from ledger.events.registry import Event
 from ledger.events.values import REDACTED
 from projections.evaluations.samples import (
@@ -61,18 +55,15 @@ def test_an_answer_stands_beside_what_was_asked_and_expected() -> None:
     )
 
 
-def test_of_choices_the_likeliest_is_the_answer() -> None:
-    """With the texts that the ledger has of them."""
-    found = read("comparison", ENDING, choices(*map(choice, (-1.0, -2.0, -3.0)), correct=1))
+def test_of_choices_the_likeliest_is_the_answer_and_of_equals_a_wrong_one() -> None:
+    """With the texts that the ledger has; the right one would look as if it had been preferred."""
+    found, even = (
+        read("comparison", ENDING, choices(*map(choice, weights), correct=correct))
+        for weights, correct in (((-1.0, -2.0, -3.0), 1), ((-1.0, -1.0, -3.0), 0))
+    )
 
     assert found[1:9] == ("a dose", ENDING.choices, " of", None, " a", 0.0, False, None)
-
-
-def test_of_equally_likely_choices_a_wrong_one_is_shown() -> None:
-    """The right one alone would look as if it had been preferred."""
-    found = read("comparison", ENDING, choices(*map(choice, (-1.0, -1.0, -3.0)), correct=1))
-
-    assert (found.answered, found.score, found.is_right) == (" of", 0.5, False)
+    assert (even.answered, even.score, even.is_right) == (" a", 0.5, False)
 
 
 def test_a_lone_text_is_no_choice() -> None:
@@ -144,9 +135,6 @@ def test_what_was_given_up_has_its_reason_and_what_is_missing_is_left_out() -> N
 
     found = [*asked_samples(run, items)]
 
-    assert [(each.is_right, each.unscorable) for each in found] == [
-        (True, None),
-        (False, None),
-        (None, "too_long"),
-    ]
+    expected = [(True, None), (False, None), (None, "too_long")]
+    assert [(each.is_right, each.unscorable) for each in found] == expected
     assert found[2].asked == "Which is number 2?"

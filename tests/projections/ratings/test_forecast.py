@@ -14,13 +14,7 @@ from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.comparisons import pairs
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
-from projections.ratings.forecast import (
-    Pilot,
-    half_widths,
-    meetings,
-    pilot_of,
-    prompts_needed,
-)
+from projections.ratings.forecast import Pilot, half_widths, meetings, pilot_of, prompts_needed
 from projections.tournament.designs import drawn_pairs
 from tests.support.builders.battles import (
     N_PROMPTS,
@@ -176,19 +170,6 @@ def test_fewer_pairs_a_prompt_say_less_but_more_for_each() -> None:
     assert widths == sorted(widths, reverse=True)
     assert widths[0] / widths[1] == pytest.approx(2**0.5, abs=0.05)
     assert 1 < widths[1] / widths[2] < 1.35
-
-
-def test_against_a_baseline_differences_from_it_are_surer_than_others() -> None:
-    """Two others met only through it."""
-    (battles,) = drawn(1, 8)
-
-    forecast = pairs(of_pilot(battles).projected(meets_by("star", 8), N_PROMPTS))
-
-    from_it, others = (
-        [row.difference - row.low for row in forecast if ("e00" in row[1:3]) is is_its and row.low]
-        for is_its in (True, False)
-    )
-    assert max(from_it) < min(others)
 
 
 def test_what_pairs_of_a_prompt_share_is_unknown_where_none_have_an_entrant_in_common() -> None:

@@ -161,7 +161,7 @@ def test_battles_without_a_prompt_count_each_and_have_no_name() -> None:
 def test_davidson_turns_at_other_prompts_exactly_too() -> None:
     """Its ties are outcomes of their own."""
     davidson = replace(PLAIN, ties="davidson")
-    for battles in named(tournaments(3, n_prompts=20)):
+    for battles in tournaments(3, n_prompts=20):
         assert_exact(fragility("wit", battles, davidson), battles, davidson)
 
 
@@ -182,15 +182,9 @@ def test_few_more_prompts_than_a_fit_after_each_would_take(n: int) -> None:
     """To choose by influence costs at most two prompts, and mostly none."""
     worse = [
         len(each.decisive or ()) - greedy(battles, each.ahead, each.behind)
-        for battles in named(tournaments(n, n_prompts=20))
+        for battles in tournaments(n, n_prompts=20)
         for each in fragility("wit", battles, PLAIN)[:1]
     ]
 
     assert len(worse) == n
     assert max(worse) <= 2
-
-
-def named(drawn: Sequence[Battles]) -> list[Battles]:
-    """Give the prompts of simulated tournaments names."""
-    names = tuple(range(max(int(each.cluster.max()) for each in drawn) + 1))
-    return [changed(battles, prompts=names) for battles in drawn]

@@ -20,7 +20,7 @@ from projections.ratings.bradley_terry.rate import rate_points
 from projections.ratings.gate import MARGIN, GateLook, GateQuestion, gate_looks, look_in_turn
 from projections.results.ratings import GateRow
 from projections.tournament.designs import planned_pairs
-from tests.support.builders.battles import draw_tournaments
+from tests.support.builders.battles import all_met, draw_tournaments
 from tests.support.builders.events import entrant, known, opened, prompt
 from tests.support.builders.worlds import history, with_judging
 
@@ -142,15 +142,7 @@ def test_a_look_waits_for_its_prompts_alone() -> None:
 
 def of_scores(*scores: float) -> Battles:
     """Return battles of two entrants, one a prompt, by what the first took."""
-    n = len(scores)
-    return Battles.by_score(
-        entrants=("a", "b"),
-        a=np.zeros(n, dtype=np.intp),
-        b=np.ones(n, dtype=np.intp),
-        cluster=np.arange(n, dtype=np.intp),
-        score=np.array(scores),
-        weight=np.ones(n),
-    )
+    return all_met(("a", "b"), np.array(scores).reshape(-1, 1))
 
 
 def test_who_lost_every_battle_is_worse_and_who_won_every_one_is_better() -> None:
@@ -287,13 +279,12 @@ def test_what_more_prompts_would_cost_is_what_those_so_far_did() -> None:
 
 def both_orders(lead: float, *, n_prompts: int, n: int) -> Iterator[Battles]:
     """Draw battles of two entrants as a judge gives them: twice each, with a favoured slot."""
-    rng, prompts = np.random.default_rng(2026), np.arange(n_prompts, dtype=np.intp)
+    rng = np.random.default_rng(2026)
     for _ in range(n):
         own = rng.normal(scale=_OWN, size=(2, n_prompts))
         ahead = own[0] - own[1] - lead + rng.normal(scale=_PAIR, size=n_prompts)
         score = (_verdicts(rng, ahead + _SLOT) + _verdicts(rng, ahead - _SLOT)) / 2
-        first, second = np.zeros(n_prompts, dtype=np.intp), np.ones(n_prompts, dtype=np.intp)
-        yield Battles.by_score(("a", "b"), first, second, score, prompts, np.ones(n_prompts))
+        yield all_met(("a", "b"), score[:, None])
 
 
 def _verdicts(rng: np.random.Generator, ahead: Floats) -> Floats:

@@ -21,6 +21,7 @@ from projections.tournament.compared import IDENTICAL, ComparedBattle
 from projections.tournament.settlement import settle
 from tests.support.builders.events import known
 from tests.support.builders.worlds import JURORS, TIE, A, B, court, everything, heard
+from tests.support.statistics import holds
 
 NAMES = ("amy", "kim", "lou", "zoe")
 STRENGTHS = np.array([0.4, 0.1, -0.1, -0.4])
@@ -61,13 +62,6 @@ def battle(prompt: int, a: str, b: str, status: str) -> ComparedBattle:
     return ComparedBattle("utility", f"p{prompt}", prompt, a, b, status)
 
 
-def holds(row: JudgeShiftRow, true: float) -> bool:
-    """Say whether an interval holds the truth."""
-    assert row.ci95_low is not None
-    assert row.ci95_high is not None
-    return row.ci95_low <= true <= row.ci95_high
-
-
 @pytest.mark.no_cover
 @pytest.mark.parametrize("n", [BY_DAY, pytest.param(BY_NIGHT, marks=pytest.mark.nightly)])
 def test_planted_shifts_are_within_their_intervals(n: int) -> None:
@@ -77,7 +71,13 @@ def test_planted_shifts_are_within_their_intervals(n: int) -> None:
     found = [compare("utility", drawn(seed, SHIFTS, 60)) for seed in range(n)]
 
     held = np.mean(
-        [[holds(row, at) for row, at in zip(each.shifts, true, strict=True)] for each in found]
+        [
+            [
+                holds(row.ci95_low, at, row.ci95_high)
+                for row, at in zip(each.shifts, true, strict=True)
+            ]
+            for each in found
+        ]
     )
     assert 0.93 <= held <= 0.97 if n == BY_NIGHT else held >= 0.8
 
@@ -185,11 +185,8 @@ def test_the_battles_of_two_judges_are_those_with_a_verdict_by_both() -> None:
     shared = shared_battles(ann, bob)
     found = compare("factuality", shared)
 
-    assert [(one.status, other.status) for one, other in shared] == [
-        ("a", "a"),
-        ("b", "a"),
-        ("a", "a"),
-    ]
+    expected = [("a", "a"), ("b", "a"), ("a", "a")]
+    assert [(one.status, other.status) for one, other in shared] == expected
     assert [row.id for row in found.changed] == [shared[1][0].battle_id]
     assert IDENTICAL not in {one.exact_status for one, _ in shared}
 

@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
-from ledger.events.responses import ResponseGenerated
 from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.boundaries import Schedule
@@ -341,26 +339,6 @@ def test_looks_are_compared_by_what_they_decide() -> None:
 
     assert decides_alike(look, digits)
     assert not decides_alike(look, less)
-
-
-@pytest.mark.no_cover
-def test_a_bank_that_grew_after_the_last_look_is_looked_at_once_more() -> None:
-    """All was spent, so that nothing more is decided."""
-    events = judged(cup(), {("amy", "kim"): turns("aba"), **ZOE_WINS})
-    events.append(look_now(after(*events)))
-    events = judged(events, {("amy", "kim"): turns("ab")})
-    events.append(look_now(after(*events)))
-    first_opening, *others = opening(bank(100), n_looks=2, entrants=FOUR[:3])
-    assert isinstance(first_opening, TournamentOpened)
-    grown = [*events, replace(first_opening, opening=2), *others]
-    known = {each.response_key for each in events if isinstance(each, ResponseGenerated)}
-    grown += [each for each in responses(after(*grown)) if each.response_key not in known]
-
-    third = look_now(after(*judged(grown, {("amy", "kim"): turns("a")})))
-
-    (found,) = third.dimensions
-    assert (third.number, len(third.prompts), found.n_planned) == (3, 20, 100)
-    assert found.decided == found.futile == ()
 
 
 @pytest.mark.no_cover

@@ -69,14 +69,6 @@ def test_a_judge_that_guesses_is_not_used() -> None:
     assert ratings(found) == pytest.approx(rate(drawn.votes, PLAIN).rating, abs=1e-3)
 
 
-def test_a_judge_like_people_is_worth_votes() -> None:
-    """The share rises with how alike they are, and the error falls."""
-    found = [fit(election(4, alike=alike).voted) for alike in (0.2, 0.6, 0.95)]
-
-    assert sorted(each.share for each in found) == [each.share for each in found]
-    assert errors(found[2]).mean() < errors(found[0]).mean()
-
-
 @pytest.mark.nightly
 def test_the_judges_favour_is_taken_out() -> None:
     """Over many elections the mean is the truth, where the judge's own is 35 points off."""

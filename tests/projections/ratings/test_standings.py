@@ -13,11 +13,7 @@ from ledger.events.registry import Event
 from ledger.identity import Dimension
 from projections.battles.columns import Battles, battles_of
 from projections.intervals import wilson
-from projections.ratings.standings import (
-    Standings,
-    standings,
-    win_rates,
-)
+from projections.ratings.standings import Standings, standings, win_rates
 from projections.results.ratings import EloRow, WinRateRow
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import Settlement, settle
@@ -272,13 +268,8 @@ def test_ties_vary_less_than_wins() -> None:
     """Of scores 1 and 1/2 the variance is 1/16, where wins have 3/16: six are as 18 trials."""
     expected = wilson(0.75, 18, z=2.570582)  # Student's t of 5 degrees of freedom
 
-    assert interval(duel(*fates_of("a", "tie", 3))) == pytest.approx(expected)
+    assert interval(duel("a", "a", "a", "tie", "tie", "tie")) == pytest.approx(expected)
     assert interval(duel("a", "a", "tie", "tie")) == (None, None)
-
-
-def fates_of(first: Fate, second: Fate, n: int) -> list[Fate]:
-    """Return n of each."""
-    return [first] * n + [second] * n
 
 
 def test_two_orders_of_a_pairing_are_one_trial() -> None:
@@ -336,27 +327,3 @@ def test_a_runs_file_counts_alike_and_has_shares_of_outcomes_alone(events: list[
 
     assert [row[:8] for row in by_outcome] == [row[:8] for row in win_rates(in_groups(found))]
     assert by_outcome == win_rates(in_groups(each._replace(said=()) for each in found))
-
-
-@pytest.mark.no_cover
-def test_prompts_of_one_text_are_one_piece_of_evidence() -> None:
-    """Five texts under fifteen ids have no interval, as five prompts have none."""
-    texts = [f"Question {n % 5}?" for n in range(15)]
-    prompts = [prompt(f"p{n}", text=text) for n, text in enumerate(texts)]
-    fates: list[Fate] = ["a", "b", "a", "a", "b"]
-    entrants = [entrant(name, temperature=0.7) for name in ("base", "poe")]
-    tournament = known(*history(opened(prompts=prompts, entrants=entrants), *fates * 3))
-    found = settled(tournament)
-
-    (rates,) = win_rates(in_groups(found))
-    rated = standings(
-        tournament.dimensions[0].dimension,
-        battles_of(found),
-        ["base", "poe"],
-        replace(ELO, bootstraps=40),
-    )
-
-    assert rates.win_rate == pytest.approx(0.6)
-    assert interval(rates) == pytest.approx(wilson(0.6, 5))
-    assert {*rated.n_prompts.values()} == {5}
-    assert [row.ci95_low for row in rated.rows] == [None, None]

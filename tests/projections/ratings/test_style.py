@@ -21,6 +21,7 @@ from projections.ratings.style import AdjustedRatings, rate_adjusted
 from projections.ratings.style_fit import AdjustedLikelihood, Design
 from tests.support.builders.battles import RING, Battle, in_columns
 from tests.support.builders.events import valid
+from tests.support.statistics import holds
 from tests.support.strategies.battles import SOFT, any_battles, comparable
 
 Features = Mapping[str, Floats]
@@ -30,9 +31,7 @@ SEEDS = st.integers(0, 10**6)
 
 
 def adjusted(
-    rows: Sequence[Battle] | Battles,
-    features: Features,
-    fields: Mapping[str, object] = USUAL,
+    rows: Sequence[Battle] | Battles, features: Features, fields: Mapping[str, object] = USUAL
 ) -> AdjustedRatings:
     """Rate battles by parameters that are as usual but for those given."""
     parameters = valid(BradleyTerryParameters, fields)
@@ -121,9 +120,7 @@ def test_the_unit_of_a_feature_changes_its_deviation_alone(
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{}, {"unit": "battles", "level": 0.8}, {"prior_sd": 100.0}, {"anchor": "a"}],
-    ids=str,
+    "fields", [{}, {"unit": "battles", "level": 0.8}, {"prior_sd": 100.0}, {"anchor": "a"}], ids=str
 )
 def test_no_features_make_plain_bradley_terry(fields: dict[str, object]) -> None:
     """Two ways to the same numbers: one by counts of pairs, the other battle by battle."""
@@ -180,9 +177,7 @@ def test_an_entrant_that_writes_longer_is_rated_as_if_it_did_not() -> None:
     assert found.plain.lower[0] > 1000
     assert found.ratings.lower[0] < 1000 < found.ratings.upper[0]
     _, lower, upper, deviation = coefficient[1:5]
-    assert lower is not None
-    assert upper is not None
-    assert lower < 1.5 * deviation < upper
+    assert holds(lower, 1.5 * deviation, upper)
 
 
 @pytest.mark.nightly

@@ -41,22 +41,17 @@ FENCED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "n"), HEADERS)
-def test_headers_are_counted(text: str, n: int) -> None:
-    """One to six hashes begin a line, and a blank follows."""
-    assert style_of(text).n_headers == n
-
-
-@pytest.mark.parametrize(("text", "n"), LISTS)
-def test_list_items_are_counted(text: str, n: int) -> None:
-    """Bullets and numbers, at any depth."""
-    assert style_of(text).n_list_items == n
-
-
-@pytest.mark.parametrize(("text", "n"), BOLD)
-def test_bold_spans_are_counted(text: str, n: int) -> None:
-    """Stars or underlines close upon text in a line."""
-    assert style_of(text).n_bold == n
+@pytest.mark.parametrize(
+    ("what", "text", "n"),
+    [
+        *(("n_headers", *each) for each in HEADERS),
+        *(("n_list_items", *each) for each in LISTS),
+        *(("n_bold", *each) for each in BOLD),
+    ],
+)
+def test_headers_list_items_and_bold_spans_are_counted(what: str, text: str, n: int) -> None:
+    """One to six hashes and a blank; bullets and numbers at any depth; stars or underlines."""
+    assert getattr(style_of(text), what) == n
 
 
 @pytest.mark.parametrize("code", FENCED)

@@ -25,6 +25,7 @@ from projections.tournament.settlement import Settlement
 from projections.verdicts.policies import outcome_of_order, swap_consistent
 from tests.support.builders.events import entrant, known, opened, prompt
 from tests.support.builders.worlds import answered, settled
+from tests.support.statistics import holds
 
 GAP = 1.5  # log odds, 261 Elo points
 
@@ -82,13 +83,13 @@ def difference_of(group: Iterable[Settlement]) -> BradleyTerryPair:
 
 def n_holding(preference: float, n_seeds: int, n_prompts: int) -> int:
     """Return in how many tournaments the interval of the difference holds the planted gap."""
-    return sum(holds(rated(seed, preference, n_prompts), GAP) for seed in range(n_seeds))
+    return sum(has(rated(seed, preference, n_prompts), GAP) for seed in range(n_seeds))
 
 
-def holds(found: BradleyTerryPair, gap: float) -> bool:
+def has(found: BradleyTerryPair, gap: float) -> bool:
     """Say whether an interval of alpha's lead holds a gap in log odds."""
     points = gap * ELO if found.entrant_a == "alpha" else -gap * ELO
-    return found.low is not None and found.high is not None and found.low <= points <= found.high
+    return holds(found.low, points, found.high)
 
 
 @pytest.mark.no_cover
@@ -136,7 +137,7 @@ def n_holding_samples(*, are_known: bool) -> int:
             judged(pair, *(("A", "B") if rng.random() < sigma(0.5 + shift) else ("B", "A")))
             for pair, shift in zip(sampled(are_known=are_known), shifts, strict=True)
         )
-        n_held += holds(difference_of(group), gap)
+        n_held += has(difference_of(group), gap)
     return n_held
 
 

@@ -199,11 +199,7 @@ def test_identical_responses_tell_nothing_of_judges() -> None:
     opening = opened(judges=JURORS[:2])
     same: list[Event] = [replace(each, text="Aspirin.") for each in responses(known(*opening))]
     ties = [
-        PairReconciled(
-            outcome="tie",
-            basis="identical",
-            **match.key(juror.judge_id)._asdict(),
-        )
+        PairReconciled(outcome="tie", basis="identical", **match.key(juror.judge_id)._asdict())
         for juror in JURORS[:2]
         for match in matches_for(known(*opening, *same), juror)
     ]

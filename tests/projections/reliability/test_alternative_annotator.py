@@ -82,17 +82,6 @@ def test_votes_that_would_settle_it_are_counted() -> None:
     assert more.results[2].winning_rate == 1.0
 
 
-@pytest.mark.no_cover
-def test_battles_on_one_prompt_are_one_cluster() -> None:
-    """The three that the judge reads otherwise are of one prompt: that is less evidence."""
-    alone = of("b" * 3 + "a" * 27, *["a" * N] * 3)
-    together = of("b" * 3 + "a" * 27, *["a" * N] * 3, by_prompt=3)
-
-    assert together.advantage == alone.advantage
-    assert together.annotators[0].n_prompts == 10
-    assert together.annotators[0].p(0.2) > alone.annotators[0].p(0.2)
-
-
 def test_what_is_lacking_is_counted() -> None:
     """Cy has 12 of 30 votes, and where nobody else voted there is nothing to agree with."""
     few = of("a" * N, "a" * N, "a" * N, "a" * 12)

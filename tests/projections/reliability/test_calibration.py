@@ -18,7 +18,7 @@ from projections.reliability.calibration import (
 from projections.tournament.settlement import by_dimension
 from projections.tournament.state import Tournament
 from tests.support.builders.events import entrant, known, opened, prompt, responses, rubric
-from tests.support.builders.worlds import answered, cup, history, settled, sure
+from tests.support.builders.worlds import cup, history, settled, sure
 
 SHARES = st.floats(min_value=0, max_value=1)
 CASES = st.lists(st.builds(Case, SHARES, SHARES), max_size=30)
@@ -146,10 +146,3 @@ def test_each_dimension_is_held_against_its_own_verdicts() -> None:
 
     assert (first.dimension, first.cases) == ("factuality", ((0.9, 1.0),))
     assert (second.dimension, second.cases, second.n_left_out) == ("utility", (), 1)
-
-
-def test_entrants_that_say_nothing_have_no_calibration() -> None:
-    """Plain weights were never asked."""
-    tournament = known(*answered(cup()))
-
-    assert against_gold(tournament) == judged(tournament) == ()

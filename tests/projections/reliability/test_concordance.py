@@ -242,12 +242,7 @@ def test_an_ordering_agrees_with_itself_and_not_with_its_reverse(
     assert (kendall(own, own), kendall(own, reverse)) == ends
 
 
-FOUR_OBSERVERS = (
-    "123321412   ",
-    "1233224125 3",
-    " 3332342251 ",
-    "12332441251 ",
-)
+FOUR_OBSERVERS = ("123321412   ", "1233224125 3", " 3332342251 ", "12332441251 ")
 """Krippendorff's nominal example (2011): 12 units, of which some observers said nothing."""
 
 

@@ -4,13 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ledger.events.imports import (
-    ImportedBattle,
-    JurorSaid,
-    JurorVote,
-    Source,
-    Winner,
-)
+from ledger.events.imports import ImportedBattle, JurorSaid, JurorVote, Source, Winner
 from projections.reliability.agreement import JudgeTest
 from projections.reliability.jurors import (
     AS_RECORDED,
@@ -195,10 +189,7 @@ def test_votes_are_taken_by_who_voted() -> None:
     both = frozenset(("x", "y"))
     assert {
         who: {item: vote.status for item, vote in votes.items()} for who, votes in found.items()
-    } == {
-        "ann": {("p1", both): "tie"},
-        "bob": {("p1", both): "a", ("p2", both): "b"},
-    }
+    } == {"ann": {("p1", both): "tie"}, "bob": {("p1", both): "a", ("p2", both): "b"}}
     assert {vote.entrant_a for votes in found.values() for vote in votes.values()} == {"x"}
 
 

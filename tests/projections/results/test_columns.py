@@ -5,13 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from projections.results import (
-    evaluations,
-    judges,
-    money,
-    outcomes,
-    ratings,
-)
+from projections.results import evaluations, judges, money, outcomes, ratings
 from projections.results.columns import RowType, columns_of, csv_of, data_of
 from projections.results.evaluations import MetricRow
 from projections.results.money import SpendRow

@@ -34,15 +34,6 @@ def test_nothing_compared_is_no_pair() -> None:
     assert account_of([]).sentence() == "0 pairs = 0 decided + 0 tied + 0 inconsistent + 0 pending"
 
 
-def test_only_what_was_decided_or_tied_has_a_score() -> None:
-    """What a took, and who won."""
-    found = [
-        (each.score, each.winner) for each in battles(["model_b", "no verdict", "tie", "model_a"])
-    ]
-
-    assert found == [(0.0, "y"), (None, None), (0.5, None), (1.0, "x")]
-
-
 def test_a_battle_is_the_same_seen_from_either_side() -> None:
     """Only who is named first changes."""
     battle = ComparedBattle("arena", "p1", 0, "x", "y", "a", pref=0.25)
@@ -64,18 +55,6 @@ def test_what_is_under_way_says_how_far_it_is(planned: int, pending: int, said: 
 
     assert account.so_far == said
     assert account.sentence().endswith(f"{pending} pending" + (f" ({said})" if said else ""))
-
-
-def test_failed_and_identical_pairs_are_not_judged() -> None:
-    """No judge gave a verdict on them."""
-    account = account_of_statuses("a", "refused", "unreadable", "identical", "pending")
-
-    assert account.so_far == "1 of 5 pairs judged so far"
-
-
-def account_of_statuses(*statuses: str) -> Account:
-    """Return the account of a pair of each status."""
-    return account_from(Counter(statuses), "pairs")
 
 
 def test_a_battle_without_a_verdict_has_no_share() -> None:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ledger.events.registration import Entrant, TournamentOpened
-from ledger.events.registry import Event
+from ledger.events.registration import Entrant
 from ledger.identity import digest_of
 from projections.tournament.designs import (
     drawn_pairs,
@@ -21,7 +20,7 @@ from projections.tournament.designs import (
 from projections.tournament.matches import pairings, planned_responses
 from projections.tournament.state import Tournament
 from tests.support.builders.events import entrant, known, opened, prompt
-from tests.support.builders.worlds import RUBRICS, everything
+from tests.support.builders.worlds import RUBRICS, everything, with_judging
 
 N_PROMPTS = 143
 
@@ -111,14 +110,8 @@ def sparse(
 ) -> Tournament:
     """Return a tournament that asks so many pairs a prompt."""
     prompts = [prompt(f"{prefix}{n}", text=f"Question {n}?") for n in range(n_prompts)]
-    opening, *registered = opened(prompts=prompts, entrants=[*entrants], rubrics=RUBRICS)
-    return known(with_judging(opening, f'{{"sparse": {n_pairs}}}'), *registered)
-
-
-def with_judging(opening: Event, judging: str) -> Event:
-    """Return an opening with another section [judging]."""
-    assert isinstance(opening, TournamentOpened)
-    return replace(opening, configuration=f'{{"judging": {judging}}}')
+    opening = opened(prompts=prompts, entrants=[*entrants], rubrics=RUBRICS)
+    return known(*with_judging(opening, f'{{"sparse": {n_pairs}}}'))
 
 
 FOUR = [entrant(name) for name in ("zoe", "amy", "kim", "bob")]
@@ -191,13 +184,12 @@ def test_it_is_known_how_many_pairs_link_all(n_prompts: int, fewest: int, n_othe
 
 def test_a_note_says_what_is_not_planned() -> None:
     """Against a baseline it names that; where all pairs meet there is none."""
-    opening, *registered = opened(entrants=FOUR)
-    against = known(with_judging(opening, '{"baseline": "kim"}'), *registered)
+    against = known(*with_judging(opened(entrants=FOUR), '{"baseline": "kim"}'))
 
     assert not_planned(against) == (
         "baseline: only pairs with kim are planned; verdicts on others are not rated",
     )
-    assert not_planned(known(opening, *registered)) == ()
+    assert not_planned(known(*opened(entrants=FOUR))) == ()
 
 
 def test_before_it_is_opened_no_pair_is_planned() -> None:
@@ -217,8 +209,7 @@ def test_a_tournament_without_a_design_stays_the_one_whose_matches_are_known() -
 @pytest.mark.parametrize("judging", ['{"baseline": "kim"}', '{"sparse": 2, "other": 1}', "{}"])
 def test_without_a_design_all_pairs_meet(judging: str) -> None:
     """So what was judged before a design was chosen still counts as evidence."""
-    opening, *registered = opened(entrants=FOUR)
-    tournament = known(with_judging(opening, judging), *registered)
+    tournament = known(*with_judging(opened(entrants=FOUR), judging))
 
     whole = without_design(tournament)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.judging import Order, Verdict
+from ledger.events.judging import Order
 from ledger.events.registration import Prompt
 from ledger.events.registry import Event
 from ledger.identity import PromptId, digest_of
@@ -17,7 +17,6 @@ from projections.tournament.designs import BOTH, drawn_orders, not_planned, with
 from projections.tournament.matches import queries_to
 from projections.tournament.remaining import ENDLESS_RETRIES, open_queries
 from projections.tournament.settlement import account_of
-from projections.verdicts.queries import PairQuery
 from tests.support.builders.events import entrant, known, opened, prompt
 from tests.support.builders.worlds import (
     COUNTERBALANCED,
@@ -141,11 +140,6 @@ def test_a_further_sample_of_a_prompt_is_asked_in_the_other_order() -> None:
         assert len(one) == 2 or {*one} | {*other} == pair
 
 
-def slot_a(_: PairQuery) -> Verdict:
-    """Say what a judge says that reads the first response only."""
-    return "A"
-
-
 def open_under(events: Sequence[Event], judging: str) -> set[str]:
     """Return the queries that a design still owes."""
     state = known(*with_judging(events, judging))
@@ -159,7 +153,7 @@ def test_nothing_that_was_planned_is_missing_once_it_was_asked(design: str) -> N
     """A pair of one order is decided by its one verdict; it needs no outcome of its own."""
     judging = f'{{"orders": "counterbalanced"{design}}}'
     events = answered(tournament(NAMES[:4], 8, judging))
-    state = known(*judged(events, slot_a))
+    state = known(*judged(events, lambda _: "A"))
     orders = Counter(len(each.orders) for each in planned_pairings(state))
 
     account = account_of(settled(state))
@@ -169,7 +163,7 @@ def test_nothing_that_was_planned_is_missing_once_it_was_asked(design: str) -> N
     assert (account.pending, account.n_failed) == (0, 0)
     assert account.decided == account.in_one_order == orders[1] > 0
     assert account.inconsistent == account.n_in_both_orders == orders[2] == len(state.outcomes) > 0
-    assert not open_under(judged(events, slot_a), judging)
+    assert not open_under(judged(events, lambda _: "A"), judging)
     asked = [*queries_to(state, everything(state), state.panel[0])]
     assert len(asked) == orders[1] + 2 * orders[2]
     for each in settled(state):
@@ -184,9 +178,9 @@ def test_a_change_of_orders_owes_the_difference_and_asks_nothing_twice() -> None
     events = answered(tournament(NAMES[:4]))
     everything_owed = open_under(events, "{}")
     few = open_under(events, COUNTERBALANCED)
-    once = judged(events, slot_a)
+    once = judged(events, lambda _: "A")
     owed_by_both = open_under(once, "{}")
-    both = judged(with_judging(once, "{}"), slot_a)
+    both = judged(with_judging(once, "{}"), lambda _: "A")
     back = known(*with_judging(both, COUNTERBALANCED))
 
     assert few < everything_owed

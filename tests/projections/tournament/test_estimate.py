@@ -1,5 +1,7 @@
 """Estimates: tokens before they are paid for, from replies on record where there are any."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,22 +53,23 @@ def questions(state: Tournament, dimension: str = "factuality") -> tuple[JudgeQu
     return tuple(question for each in matches for question in (each.forward, each.swapped))
 
 
-def after_replies(*usages: Usage, dimension: str = "factuality") -> TokenModel:
-    """Return the estimator after so many replies on a dimension."""
-    opening = world()
-    asked = questions(known(*opening), dimension)
-    replies = [
-        paid(question.query_key, usage) for question, usage in zip(asked, usages, strict=False)
-    ]
-    return token_model(known(*opening, *replies), OPUS)
+WORLD = world()
+FACTUAL, USEFUL = (questions(known(*WORLD), each) for each in ("factuality", "utility"))
+
+
+def learnt(*events: Event, counts: Sequence[CountedQuery] = ()) -> TokenModel:
+    """Return the estimator after events."""
+    return token_model(known(*WORLD, *events), OPUS, counts)
+
+
+def replied(question: JudgeQuery, n_input: int = 1_000, n_output: int = 100) -> Event:
+    """Return a reply that took so many tokens."""
+    return paid(question.query_key, Usage(n_input=n_input, n_output=n_output))
 
 
 def test_without_a_reply_tokens_are_guessed_and_marked_so() -> None:
     """A first plan must not pass for a measurement."""
-    opening = known(*world())
-    (question, *_) = questions(opening)
-
-    tokens = token_model(opening, OPUS)
+    (question, *_), tokens = FACTUAL, learnt()
 
     assert tokens.basis == "nothing"
     expected = tokens.expected(question)
@@ -88,29 +91,13 @@ def test_no_reply_is_expected_to_be_longer_than_the_judge_allows(most: int, n_ou
     assert token_model(state, brief).expected(question).n_output == n_output
 
 
-def test_replies_of_a_wordier_judge_are_cut_at_the_judges_limit() -> None:
-    """Another judge's replies tell the prompts' tokens; its longer replies cannot be had here."""
-    brief = judge("brief", provider="anthropic", parameters=(("max_tokens", 50.0),))
-    opening = world(OPUS, brief)
-    (question, *_) = questions(known(*opening))
-    state = known(*opening, paid(question.query_key, Usage(n_input=1_000, n_output=900)))
-
-    tokens = token_model(state, brief)
-
-    assert tokens.basis == "another judge"
-    assert tokens.expected(question)[:2] == (1_000, 50)
-
-
 def test_replies_of_the_judge_are_the_measure() -> None:
     """What a byte took, cached or not, is what the next will take; output is the mean."""
-    opening = world()
-    first, second, *_, longest = questions(known(*opening))
-    replies = [
-        paid(first.query_key, Usage(n_input=n_bytes_of(first) // 4, n_output=100)),
-        paid(second.query_key, Usage(n_input=n_bytes_of(second) // 4, n_output=300)),
-    ]
+    first, second, *_, longest = FACTUAL
 
-    tokens = token_model(known(*opening, *replies), OPUS)
+    tokens = learnt(
+        replied(first, n_bytes_of(first) // 4), replied(second, n_bytes_of(second) // 4, 300)
+    )
 
     assert tokens.basis == "replies"
     assert tokens.expected(longest).n_input == pytest.approx(n_bytes_of(longest) / 4, rel=0.01)
@@ -119,15 +106,9 @@ def test_replies_of_the_judge_are_the_measure() -> None:
 
 def test_each_dimension_has_its_own_measure() -> None:
     """A long rubric's replies say little about a short one's."""
-    opening = world()
-    state = known(*opening)
-    (factual, *_), (useful, *_) = questions(state), questions(state, "utility")
-    replies = [
-        paid(factual.query_key, Usage(n_input=1_000, n_output=100)),
-        paid(useful.query_key, Usage(n_input=3_000, n_output=900)),
-    ]
+    (factual, *_), (useful, *_) = FACTUAL, USEFUL
 
-    tokens = token_model(known(*opening, *replies), OPUS)
+    tokens = learnt(replied(factual), replied(useful, 3_000, 900))
 
     assert [tokens.expected(each)[:2] for each in (factual, useful)] == [(1000, 100), (3000, 900)]
 
@@ -135,10 +116,9 @@ def test_each_dimension_has_its_own_measure() -> None:
 @pytest.mark.no_cover
 def test_a_dimension_without_replies_takes_the_measure_of_the_others() -> None:
     """A rubric that was added after the pilot is estimated too."""
-    tokens = after_replies(Usage(n_input=100, n_output=120, n_cache_read=900))
-    (question, *_) = questions(known(*world()), "utility")
+    cached = Usage(n_input=100, n_output=120, n_cache_read=900)
 
-    expected = tokens.expected(question)
+    expected = learnt(paid(FACTUAL[0].query_key, cached)).expected(USEFUL[0])
 
     assert expected.n_output == 120
     assert 0 < expected.n_prefix < expected.n_input
@@ -147,33 +127,32 @@ def test_a_dimension_without_replies_takes_the_measure_of_the_others() -> None:
 
 def test_the_cached_prefix_is_what_was_written_or_read() -> None:
     """Every query of a dimension has the same, so one reply tells."""
-    tokens = after_replies(
+    usages = (
         Usage(n_input=100, n_output=9, n_cache_write_5m=900),
         Usage(n_input=100, n_output=9, n_cache_read=900),
         Usage(n_input=100, n_output=9, n_cache_write_1h=900),
         Usage(n_input=1_000, n_output=9),
     )
-    (question, *_) = questions(known(*world()))
 
-    assert tokens.expected(question).n_prefix == 900
+    tokens = learnt(
+        *(paid(each.query_key, used) for each, used in zip(FACTUAL, usages, strict=False))
+    )
+
+    assert tokens.expected(FACTUAL[0]).n_prefix == 900
     assert tokens.hit_share(in_batch=False) == pytest.approx(1 / 3)
 
 
 def test_hits_in_batches_are_another_share() -> None:
     """In a batch requests run side by side, and one after another they find what was written."""
-    opening = world()
-    first, second, *_ = questions(known(*opening))
-    read, written = (
-        Usage(n_input=100, n_output=9, n_cache_read=900),
-        Usage(n_input=100, n_output=9, n_cache_write_5m=900),
-    )
-    events = (
+    first, second, *_ = FACTUAL
+    read = Usage(n_input=100, n_output=9, n_cache_read=900)
+    written = Usage(n_input=100, n_output=9, n_cache_write_5m=900)
+
+    tokens = learnt(
         planned_batch(first.query_key, by=OPUS),
         paid(first.query_key, written),
         paid(second.query_key, read),
     )
-
-    tokens = token_model(known(*opening, *events), OPUS)
 
     assert tokens.hit_share(in_batch=True) == 0
     assert tokens.hit_share(in_batch=False) == 1
@@ -181,17 +160,15 @@ def test_hits_in_batches_are_another_share() -> None:
 
 def test_replies_without_a_verdict_are_measured_and_counted_on() -> None:
     """They were paid for; those that are asked again will be paid for again."""
-    opening = world()
-    first, second, third, fourth, *_ = questions(known(*opening))
+    first, second, third, fourth, *_ = FACTUAL
     usage = Usage(n_input=1_000, n_output=100)
-    events = (
-        paid(first.query_key, usage),
-        paid(second.query_key, usage),
+
+    tokens = learnt(
+        replied(first),
+        replied(second),
         paid_in_vain(third, usage),
         paid_in_vain(fourth, usage, reason="refused"),  # is not asked again
     )
-
-    tokens = token_model(known(*opening, *events), OPUS)
 
     assert tokens.share_asked_again == 0.25
     assert tokens.n_askings(retries=0) == 1
@@ -216,12 +193,8 @@ def test_replies_of_another_judge_of_the_provider_are_better_than_nothing() -> N
         )
         for each in (SONNET, LOCAL)
     )
-    events = (
-        paid(by_sonnet.query_key, Usage(n_input=1_000, n_output=100)),
-        paid(by_local.query_key, Usage(n_input=9_000, n_output=900)),
-    )
 
-    tokens = token_model(known(*opening, *events), OPUS)
+    tokens = token_model(known(*opening, replied(by_sonnet), replied(by_local, 9_000, 900)), OPUS)
 
     assert tokens.basis == "another judge"
     assert tokens.expected(match.forward)[:2] == (1_000, 100)
@@ -229,10 +202,9 @@ def test_replies_of_another_judge_of_the_provider_are_better_than_nothing() -> N
 
 def test_the_providers_counts_stand_in_for_prompts_alone() -> None:
     """How long replies are nobody knows before the first."""
-    state = known(*world())
-    first, second, *_ = questions(state)
+    first, second, *_ = FACTUAL
 
-    tokens = token_model(state, OPUS, [CountedQuery(first, 1_234)])
+    tokens = learnt(counts=[CountedQuery(first, 1_234)])
 
     assert tokens.basis == "counts"
     assert tokens.expected(first)[:2] == (1_234, UNMEASURED_OUTPUT)
@@ -241,18 +213,15 @@ def test_the_providers_counts_stand_in_for_prompts_alone() -> None:
 
 def test_replies_count_more_than_the_providers_counts() -> None:
     """What was billed is the better measure."""
-    opening = world()
-    (first, *_) = questions(known(*opening))
-    state = known(*opening, paid(first.query_key, Usage(n_input=1_000, n_output=100)))
+    (first, *_) = FACTUAL
 
-    assert token_model(state, OPUS, [CountedQuery(first, 1_234)]).basis == "replies"
+    assert learnt(replied(first), counts=[CountedQuery(first, 1_234)]).basis == "replies"
 
 
 def test_pairs_without_their_responses_are_passed_over() -> None:
     """A plan may be made while entrants still answer."""
-    opening = world()
-    (first, *_) = questions(known(*opening))
-    state = known(*opening[:-1], paid(first.query_key, Usage(n_input=1_000, n_output=100)))
+    (first, *_) = FACTUAL
+    state = known(*WORLD[:-1], replied(first))
 
     assert [sample.query.query_key for sample in asked_queries(state, OPUS)] == [first.query_key]
 
@@ -262,8 +231,8 @@ def test_replies_to_other_questions_are_no_measure() -> None:
     strange = build_query(
         OPUS, instructions(), rubric(), prompt("p9"), a="x", b="y", order="forward"
     )
-    usage = Usage(n_input=1_000, n_output=100)
-    state = known(*world(), paid(strange.query_key, usage), paid_in_vain(strange, usage))
+    in_vain = paid_in_vain(strange, Usage(n_input=1_000, n_output=100))
+    state = known(*WORLD, replied(strange), in_vain)
 
     assert asked_queries(state, OPUS) == ()
 
@@ -271,7 +240,7 @@ def test_replies_to_other_questions_are_no_measure() -> None:
 @given(system=st.text(), user=st.text())
 def test_no_prompt_takes_more_tokens_than_bytes_and_a_frame(system: str, user: str) -> None:
     """Tokenizers fall back to single bytes, never to less: the worst case rests on it."""
-    question = questions(known(*world()))[0]._replace(system=system, user=user)
+    question = FACTUAL[0]._replace(system=system, user=user)
 
     n_most = len((system + user).encode()) + FRAME_TOKENS
     assert n_input_at_most(question, OPUS) == n_most

@@ -12,11 +12,7 @@ from msgspec.structs import replace
 from ledger.events.registration import Prompt
 from ledger.identity import PromptId
 from projections.fold import fold
-from projections.tournament.bank import (
-    pilot_prompts,
-    proportional_strata,
-    recorded_pilot,
-)
+from projections.tournament.bank import pilot_prompts, proportional_strata, recorded_pilot
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import (
     Pairing,

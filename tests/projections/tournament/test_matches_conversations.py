@@ -1,6 +1,6 @@
 """Conversations: what an entrant is asked next, what a judge is shown, and what is redacted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -8,9 +8,8 @@ import pytest
 from ledger.events.conversations import Messages, transcript
 from ledger.events.registration import TOGETHER, Prompt
 from ledger.events.registry import Event
-from ledger.events.responses import ResponseFailed, ResponseGenerated, response_key
+from ledger.events.responses import ResponseGenerated, response_key
 from ledger.identity import StreamId
-from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
@@ -34,7 +33,7 @@ from tests.support.builders.events import (
     prompt,
     rubric,
 )
-from tests.support.builders.worlds import everything, planned_pairings
+from tests.support.builders.worlds import everything, planned_pairings, unanswerable
 
 TALK: Messages = (("system", "Be brief."), ("user", "One?"), ("user", "Two?"), ("user", "Three?"))
 
@@ -62,6 +61,18 @@ def _answer(
     cell = planned_response(state, entrant(name), asked or talk())
     told = {"finish_reason": "stop", "n_prompt_tokens": 3, "n_generated_tokens": 3}
     return cell.made(text=f"{name} {number}", **told, elapsed_s=0.1)
+
+
+def without_text(events: Sequence[Event], text: str) -> Tournament:
+    """Return what the tournament knows after the response of this text was redacted."""
+    with Ledger.in_memory() as ledger:
+        places = {
+            receipt.recorded.position: receipt.recorded.event
+            for receipt in ledger.append(STREAM, events)
+        }
+        [at] = [n for n, each in places.items() if getattr(each, "text", None) == text]
+        ledger.redact(at, "it names somebody")
+        return fold(tournament_of(STREAM), ledger.read())
 
 
 def test_each_question_is_asked_in_the_light_of_the_entrants_own_answers() -> None:
@@ -119,13 +130,7 @@ def test_an_answer_that_failed_ends_the_conversation() -> None:
     """What comes after cannot be asked; if it is asked again, the rest is to come as well."""
     state = known(*answered_up_to(1))
     cell = planned_response(state, entrant("base"), talk())
-    failure = ResponseFailed(
-        response_key=cell.response_key,
-        entrant_id=cell.entrant.entrant_id,
-        prompt_id=cell.prompt.prompt_id,
-        reason="rejected",
-        detail="too long",
-    )
+    failure = unanswerable(cell, "rejected")
 
     after = known(*answered_up_to(1), failure)
 
@@ -155,11 +160,7 @@ def test_what_is_to_come_counts_the_whole_conversation_each_time() -> None:
 @pytest.mark.parametrize("n_th", [1, 2, 3])
 def test_a_redacted_answer_is_not_asked_again_nor_what_follows_it(n_th: int) -> None:
     """Its text identified the next; the next says which one it follows."""
-    with Ledger.in_memory() as ledger:
-        ledger.append(STREAM, answered_up_to(3))
-        [position] = [each.position for each in ledger.read() if _says(each, f"base {n_th}")]
-        ledger.redact(position, "it names somebody")
-        state = fold(tournament_of(STREAM), ledger.read())
+    state = without_text(answered_up_to(3), f"base {n_th}")
     whole = planned_response(known(*answered_up_to(3)), entrant("base"), talk())
 
     cell = planned_response(state, entrant("base"), talk())
@@ -177,11 +178,7 @@ def test_a_redacted_answer_that_prompts_share_is_followed_by_the_answers_of_each
     events = (*events, _answer(known(*events), "base", 1))
     state = known(*events)
     events = (*events, *(_answer(state, "base", 10 + n, each) for n, each in enumerate(others)))
-    with Ledger.in_memory() as ledger:
-        ledger.append(STREAM, events)
-        [position] = [each.position for each in ledger.read() if _says(each, "base 1")]
-        ledger.redact(position, "it names somebody")
-        state = fold(tournament_of(STREAM), ledger.read())
+    state = without_text(events, "base 1")
     whole = known(*events)
 
     for each in others:
@@ -191,11 +188,7 @@ def test_a_redacted_answer_that_prompts_share_is_followed_by_the_answers_of_each
 
 def test_a_redacted_answer_ends_a_conversation_that_has_no_next() -> None:
     """What was said can be sent to nobody any more."""
-    with Ledger.in_memory() as ledger:
-        ledger.append(STREAM, answered_up_to(1))
-        [position] = [each.position for each in ledger.read() if _says(each, "base 1")]
-        ledger.redact(position, "it names somebody")
-        state = fold(tournament_of(STREAM), ledger.read())
+    state = without_text(answered_up_to(1), "base 1")
 
     assert [each.entrant.entrant_id for each in missing_responses(state, everything(state))] == [
         "tuned"
@@ -222,10 +215,6 @@ def test_asked_together_each_dimension_may_judge_other_answers(
 
     assert said in told.user
     assert "on each dimension by its own rubric alone: facts, style." in told.user
-
-
-def _says(recorded: Recorded, text: str) -> bool:
-    return isinstance(recorded.event, ResponseGenerated) and recorded.event.text == text
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,7 @@ from msgspec.structs import replace
 from commands.decisions.commands import ReceiveAnswer, SubmitQuery
 from commands.decisions.decide import decide
 from commands.ports import Answer, NoReply, Reply
-from ledger.events.judging import (
-    JudgeQueryFailed,
-    JudgeQuerySubmitted,
-    VerdictReceived,
-    part_key,
-)
+from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, VerdictReceived, part_key
 from ledger.events.money import Usage
 from ledger.events.registration import TOGETHER, Prompt, Rubric
 from ledger.events.registry import Event
@@ -83,11 +78,16 @@ def said(query: OpenQuery, verdicts: Mapping[str, str], usage: Usage | None = US
     return Reply(query.asked.query_key, json.dumps(text), "end_turn", "m", usage)
 
 
-def after_first(verdicts: Mapping[str, str], usage: Usage | None = USED) -> tuple[Event, ...]:
-    """Return a tournament whose first request has a reply."""
+def first_sent() -> tuple[OpenQuery, tuple[Event, ...]]:
+    """Return a tournament's first request, and the tournament after it was sent."""
     events = world()
     first = asked_in(known(*events))[0]
-    events = (*events, *sent(known(*events), first))
+    return first, (*events, *sent(known(*events), first))
+
+
+def after_first(verdicts: Mapping[str, str], usage: Usage | None = USED) -> tuple[Event, ...]:
+    """Return a tournament whose first request has a reply."""
+    first, events = first_sent()
     return (*events, *told(known(*events), said(first, verdicts, usage)))
 
 
@@ -154,9 +154,7 @@ def test_each_dimension_has_its_own_part_of_the_reply() -> None:
 )
 def test_what_says_nothing_of_a_dimension_fails_on_it_alone(text: str) -> None:
     """It is asked again, in the same request, whose whole price it then bears."""
-    events = world()
-    first = asked_in(known(*events))[0]
-    events = (*events, *sent(known(*events), first))
+    first, events = first_sent()
     reply = Reply(first.asked.query_key, text, "end_turn", "m", USED)
 
     news = told(known(*events), reply)
@@ -181,9 +179,7 @@ def test_what_says_nothing_of_a_dimension_fails_on_it_alone(text: str) -> None:
 
 def test_a_request_without_an_answer_fails_on_all_its_dimensions() -> None:
     """Each bears a part of what it may have cost, and it is asked again as one."""
-    events = world()
-    first = asked_in(known(*events))[0]
-    events = (*events, *sent(known(*events), first))
+    first, events = first_sent()
     lost = NoReply(first.asked.query_key, "errored", "it broke", "perhaps billed")
 
     news = told(known(*events), lost)

@@ -21,15 +21,7 @@ from projections.tournament.rewording import (
 )
 from projections.tournament.settlement import settle
 from projections.tournament.state import Tournament
-from tests.support.builders.events import (
-    STREAM,
-    instructions,
-    judge,
-    known,
-    opened,
-    prompt,
-    rubric,
-)
+from tests.support.builders.events import STREAM, instructions, judge, known, opened, prompt, rubric
 from tests.support.builders.money import put
 from tests.support.builders.worlds import answered, become, everything, failure, matches_of
 
@@ -166,37 +158,42 @@ def reopened(*prompts: Prompt, number: int = 2) -> tuple[Event, ...]:
     return opened(prompts=prompts, rubrics=[FACTS, STYLE], told=OLD, opening=number)
 
 
-@pytest.mark.no_cover
-def test_prompts_whose_gold_answer_was_corrected_are_named() -> None:
-    """Their answers stand, and only their queries are asked again."""
-    corrected = prompt("p2", gold="ibuprofen")
-
-    assert edited(*BEFORE) == ((), {})
-    assert edited(*BEFORE, *reopened(prompt("p1"), corrected)) == ((), {"p2": 4})
-    again = (*reopened(prompt("p1"), corrected), *reopened(prompt("p1"), prompt("p2"), number=3))
-    assert edited(*BEFORE, *again) == ((), {})
+P1, P2, P3 = prompt("p1"), prompt("p2"), prompt("p3")
+CORRECTED = prompt("p2", gold="ibuprofen")
+EDITED_1, EDITED_2 = (prompt(name, text="What helps against fever?") for name in ("p1", "p2"))
 
 
-def test_queries_that_were_never_asked_are_not_asked_again() -> None:
-    """A gold answer may be corrected before the judge has seen the other one."""
-    answers_alone, corrected = answered(opening()), prompt("p2", gold="ibuprofen")
-
-    assert edited(*answers_alone, *reopened(prompt("p1"), corrected)) == ((), {})
-
-
-def test_prompts_whose_text_was_edited_are_named() -> None:
-    """Whoever sees three responses missing need not compare two banks."""
-    new = prompt("p2", text="What helps against fever?")
-
-    assert edited(*BEFORE, *reopened(prompt("p1"), new)) == (("p2",), {})
-    assert edited(*BEFORE, *reopened(prompt("p1"), prompt("p2"), prompt("p3"))) == ((), {})
-
-
-def test_a_prompt_that_nobody_answered_in_its_earlier_words_was_not_edited_for_them() -> None:
-    """It is asked for the first time, as by a new entrant."""
-    new = prompt("p1", text="What helps against fever?")
-
-    assert edited(*opening(), *reopened(new, prompt("p2"))) == ((), {})
+@pytest.mark.parametrize(
+    ("events", "texts", "answers"),
+    [
+        pytest.param(BEFORE, (), {}, id="nothing changed"),
+        pytest.param(
+            (*BEFORE, *reopened(P1, CORRECTED)), (), {"p2": 4}, id="a gold answer was corrected"
+        ),
+        pytest.param(
+            (*BEFORE, *reopened(P1, CORRECTED), *reopened(P1, P2, number=3)),
+            (),
+            {},
+            id="the former gold answer is back, and its verdicts are there",
+        ),
+        pytest.param(
+            (*answered(opening()), *reopened(P1, CORRECTED)),
+            (),
+            {},
+            id="what was never asked is not asked again",
+        ),
+        pytest.param((*BEFORE, *reopened(P1, EDITED_2)), ("p2",), {}, id="a text was edited"),
+        pytest.param((*BEFORE, *reopened(P1, P2, P3)), (), {}, id="a further prompt"),
+        pytest.param(
+            (*opening(), *reopened(EDITED_1, P2)), (), {}, id="nobody had answered the former text"
+        ),
+    ],
+)
+def test_prompts_that_were_edited_and_gold_answers_that_were_corrected_are_named(
+    events: tuple[Event, ...], texts: tuple[str, ...], answers: dict[str, int]
+) -> None:
+    """Whoever sees responses missing, or queries asked again, need not compare two banks."""
+    assert edited(*events) == (texts, answers)
 
 
 def test_a_repeat_is_asked_as_its_query_was() -> None:

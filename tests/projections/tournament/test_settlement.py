@@ -8,11 +8,7 @@ from ledger.events.judging import FailureReason, Outcome, PairReconciled
 from ledger.events.registry import Event
 from projections.tournament.compared import Account, kind_of
 from projections.tournament.matches import planned_responses
-from projections.tournament.settlement import (
-    account_of,
-    by_dimension,
-    settle_verdicts,
-)
+from projections.tournament.settlement import account_of, by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
 from tests.support.builders.events import known, opened, prompt, responses, verdict
 from tests.support.builders.worlds import (
@@ -46,14 +42,8 @@ def test_each_outcome_is_what_became_of_its_match() -> None:
 
     assert [settlement.status for settlement in found] == fates
     assert [settlement.winner for settlement in found] == ["zoe", "kim", None, None, None, None]
-    assert [kind_of(settlement.status) for settlement in found] == [
-        "decided",
-        "decided",
-        "tie",
-        "inconsistent",
-        "failed",
-        "pending",
-    ]
+    expected = ["decided", "decided", "tie", "inconsistent", "failed", "pending"]
+    assert [kind_of(settlement.status) for settlement in found] == expected
 
 
 def test_a_missing_response_leaves_its_own_pairs_pending() -> None:
@@ -103,11 +93,8 @@ def test_a_verdict_after_a_retry_is_no_failure() -> None:
     (match,) = matches_of(whole)
     done = known(*events, *tried, verdict(swapped.query_key, "B"), reconciled(match, "a"))
 
-    assert [statuses(tournament) for tournament in (half, whole, done)] == [
-        ["pending"],
-        ["pending"],
-        ["a"],
-    ]
+    expected = [["pending"], ["pending"], ["a"]]
+    assert [statuses(tournament) for tournament in (half, whole, done)] == expected
 
 
 def test_an_outcome_under_another_policy_does_not_count() -> None:
@@ -129,19 +116,6 @@ def test_an_outcome_of_other_questions_does_not_count() -> None:
     tournament = known(*before, corrected[0], corrected[1])
 
     assert statuses(tournament) == ["pending"]
-
-
-def test_the_sentence_adds_up_to_what_was_planned() -> None:
-    """It stands under every table, so that a reader can check that nothing is missing."""
-    fates: list[Fate] = ["a", "b", "tie", "inconsistent", "refused"]
-
-    account = account_of(settled(known(*history(cup(), *fates))))
-
-    assert account.sentence() == (
-        "6 pairs = 2 decided + 1 tied + 1 inconsistent + 1 refused + 1 pending"
-        " (4 of 6 pairs judged so far)"
-    )
-    assert account.n_failed == 1
 
 
 def test_an_account_is_written_as_json_with_its_reasons() -> None:
@@ -188,14 +162,8 @@ def test_verdicts_settle_a_pair_before_it_is_reconciled() -> None:
         for each in (early, events)
     )
 
-    assert [each.status for each in before] == [
-        "a",
-        "b",
-        "tie",
-        "inconsistent",
-        "refused",
-        "pending",
-    ]
+    expected = ["a", "b", "tie", "inconsistent", "refused", "pending"]
+    assert [each.status for each in before] == expected
     assert after == before == settled(known(*events))
 
 

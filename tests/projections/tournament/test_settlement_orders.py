@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from ledger.events.judging import Order, Verdict
+from ledger.events.judging import Order
 from projections.artifacts.lines import line_files
 from projections.battles.details import battle_details
 from projections.ratings.judge_bias.pairs import judged_pairs
@@ -14,7 +14,6 @@ from projections.reliability.agreement import agreement
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.settlement import settle
 from projections.verdicts.policies import ABSTAIN_ON_FLIP, CONCATENATE, Rule
-from projections.verdicts.queries import PairQuery
 from tests.support.builders.events import entrant, known, opened, prompt
 from tests.support.builders.worlds import (
     COUNTERBALANCED,
@@ -42,25 +41,14 @@ EVENTS: Final = answered(
 )
 
 
-def slot_a(_: PairQuery) -> Verdict:
-    """Say what a judge says that reads the first response only."""
-    return "A"
-
-
-STATE: Final = known(*judged(EVENTS, slot_a))
+STATE: Final = known(*judged(EVENTS, lambda _: "A"))
 N_ORDERS: Final = Counter(len(each.orders) for each in planned_pairings(STATE))
+assert min(N_ORDERS[1], N_ORDERS[2]) > 0, "else the tests here would show nothing"
 WINNER: Final[dict[tuple[Order, ...], str]] = {("forward",): "a", ("swapped",): "b"}
 
 
-def test_some_pairs_are_asked_in_one_order_and_some_in_both() -> None:
-    """Else the tests here would show nothing."""
-    assert min(N_ORDERS[1], N_ORDERS[2]) > 0
-
-
 @pytest.mark.parametrize(
-    "rule",
-    [Rule(), Rule(ABSTAIN_ON_FLIP), Rule(CONCATENATE), Rule(parser="final-line@1")],
-    ids=str,
+    "rule", [Rule(), Rule(ABSTAIN_ON_FLIP), Rule(CONCATENATE), Rule(parser="final-line@1")], ids=str
 )
 def test_every_policy_takes_the_one_verdict(rule: Rule) -> None:
     """Nothing agrees with it, and nothing contradicts it."""
@@ -109,7 +97,7 @@ def test_a_run_holds_the_replies_in_the_orders_that_were_asked() -> None:
         prompts=[prompt(f"p{n}") for n in range(9)],
         entrants=[entrant(name) for name in ("zoe", "amy", "kim")],
     )
-    told = judged(answered(with_judging(opening, COUNTERBALANCED)), slot_a)
+    told = judged(answered(with_judging(opening, COUNTERBALANCED)), lambda _: "A")
     lines = line_files(results(*told).pairs)
     rows = [*map(json.loads, lines[f"verdicts/{STATE.dimensions[0].dimension}.jsonl"])]
 

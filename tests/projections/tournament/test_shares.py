@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from ledger.events.registration import JudgeSettings, TournamentOpened
 from ledger.events.registry import Event
 from ledger.identity import Dimension, PromptId, digest_of
-from projections.reliability.agreement import agreement
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import queries_to
 from projections.tournament.remaining import ENDLESS_RETRIES, open_queries
@@ -25,7 +24,7 @@ from projections.tournament.shares import (
 )
 from projections.tournament.state import Tournament
 from tests.support.builders.events import judge, known, opened, prompt
-from tests.support.builders.worlds import A, answered, everything, heard
+from tests.support.builders.worlds import answered, everything
 
 CHEAP, STRONG = judge("cheap", model="a"), judge("strong", model="b")
 
@@ -147,21 +146,6 @@ def test_a_majority_is_planned_where_two_judges_are_asked() -> None:
 
     assert {each.prompt_id for each in found} == drawn(two)
     assert {each.prompt_id for each in of_three} == everything(three)
-
-
-@pytest.mark.no_cover
-def test_judges_are_compared_on_the_prompts_that_both_are_asked_on() -> None:
-    """A verdict that was given elsewhere, under a larger share, does not count."""
-    events = answered(cascade(0.4, questions(20)))
-    tournament = known(*heard(events, [A] * 20, [A] * 20))
-
-    found = {
-        each.name: each
-        for each in agreement(tournament, everything(tournament), tournament.panel)
-        if each.judges == ("cheap", "strong")
-    }
-
-    assert (found["agreement"].value, found["agreement"].n) == (1.0, len(drawn(tournament)))
 
 
 def test_a_judge_with_a_share_may_correct_the_others() -> None:

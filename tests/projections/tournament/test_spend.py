@@ -16,11 +16,7 @@ from ledger.identity import Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded, microseconds
 from projections.fold import fold
 from projections.tournament.requests import NO_REQUESTS, Bill, evolve_requests
-from projections.tournament.spend import (
-    Spend,
-    SpendKey,
-    spend_of,
-)
+from projections.tournament.spend import Spend, SpendKey, spend_of
 from tests.support.builders.events import (
     NOON,
     STREAM,
@@ -48,9 +44,8 @@ def spent(*events: Event, stream: StreamId = STREAM) -> Spend:
     return fold(spend_of(stream), recorded(events, stream=STREAM))
 
 
-def world() -> tuple[Event, ...]:
-    """Return a tournament on two dimensions whose judge is paid."""
-    return answered(opened(rubrics=RUBRICS, judges=[BILLED]))
+WORLD = answered(opened(rubrics=RUBRICS, judges=[BILLED]))
+MATCH, UTILITY = matches_of(known(*WORLD))
 
 
 def only(spend: Spend) -> Bill:
@@ -61,17 +56,14 @@ def only(spend: Spend) -> Bill:
 
 def test_replies_are_added_up_by_judge_dimension_and_day() -> None:
     """Whoever pays asks for what, and since when."""
-    opening = world()
-    factuality, utility = matches_of(known(*opening))
-
     spend = spent(
-        *opening,
-        put(factuality, factuality.forward, by="opus"),
-        put(utility, utility.forward, by="opus"),
-        put(utility, utility.swapped, by="opus"),
-        paid(factuality.forward.query_key, USED, by="opus"),
-        paid(utility.forward.query_key, USED, by="opus"),
-        paid(utility.swapped.query_key, USED, by="opus"),
+        *WORLD,
+        put(MATCH, MATCH.forward, by="opus"),
+        put(UTILITY, UTILITY.forward, by="opus"),
+        put(UTILITY, UTILITY.swapped, by="opus"),
+        paid(MATCH.forward.query_key, USED, by="opus"),
+        paid(UTILITY.forward.query_key, USED, by="opus"),
+        paid(UTILITY.swapped.query_key, USED, by="opus"),
     )
 
     counts = {key: bill.n_replies for key, bill in spend.bills.items()}
@@ -103,33 +95,28 @@ def test_a_day_is_a_day_in_utc() -> None:
 @pytest.mark.no_cover
 def test_replies_whose_tokens_nobody_tells_count_at_their_worst() -> None:
     """A server without usage does not judge for nothing; its price may be unknown as well."""
-    opening = world()
-    match, _ = matches_of(known(*opening))
-    told = replace(verdict(match.forward.query_key), worst_usd=0.25)
-    in_vain = replace(failure(match.swapped, "unreadable"), worst_usd=0.5)
+    told = replace(verdict(MATCH.forward.query_key), worst_usd=0.25)
+    in_vain = replace(failure(MATCH.swapped, "unreadable"), worst_usd=0.5)
 
-    total = spent(*opening, told, in_vain).total
+    total = spent(*WORLD, told, in_vain).total
 
     assert (total.n_maybe_billed, total.maybe_usd, total.n_replies) == (2, 0.75, 0)
-    unknown = spent(*opening, replace(told, worst_usd=None)).total
+    unknown = spent(*WORLD, replace(told, worst_usd=None)).total
     assert (unknown.n_maybe_billed, unknown.most_usd) == (1, None)
-    assert spent(*opening, verdict(match.forward.query_key)).total == Bill()
+    assert spent(*WORLD, verdict(MATCH.forward.query_key)).total == Bill()
 
 
 def test_what_was_paid_for_no_verdict_is_known_apart() -> None:
     """It is money too, and what is to be done about it differs."""
-    opening = world()
-    match, _ = matches_of(known(*opening))
-
     bill = only(
         spent(
-            *opening,
-            put(match, match.forward, by="opus"),
-            paid_in_vain(match.forward, USED),
-            put(match, match.forward, by="opus", attempt=2),
-            paid_in_vain(match.forward, USED, reason="refused", attempt=2),
-            put(match, match.swapped, by="opus"),
-            paid(match.swapped.query_key, USED),
+            *WORLD,
+            put(MATCH, MATCH.forward, by="opus"),
+            paid_in_vain(MATCH.forward, USED),
+            put(MATCH, MATCH.forward, by="opus", attempt=2),
+            paid_in_vain(MATCH.forward, USED, reason="refused", attempt=2),
+            put(MATCH, MATCH.swapped, by="opus"),
+            paid(MATCH.swapped.query_key, USED),
         )
     )
 
@@ -152,14 +139,14 @@ def test_what_the_cache_saved_is_told_against_plain_input(
     usage: Usage, saved_millionths: float
 ) -> None:
     """Below some share of hits a cache costs more than it saves."""
-    bill = only(spent(*world(), paid(key("q"), usage)))
+    bill = only(spent(*WORLD, paid(key("q"), usage)))
 
     assert bill.saved_usd * 1e6 == pytest.approx(saved_millionths)
 
 
 def test_a_reply_without_a_price_is_no_reply_for_nothing() -> None:
     """Its dollars are not known, so no sum with it is; its tokens are."""
-    bill = only(spent(*world(), paid(key("q"), USED, None), paid(key("p"), USED)))
+    bill = only(spent(*WORLD, paid(key("q"), USED, None), paid(key("p"), USED)))
 
     assert (bill.n_replies, bill.n_unpriced) == (2, 1)
     assert bill.usd == pytest.approx(WRITTEN_USD)
@@ -180,35 +167,28 @@ def test_a_judge_that_moved_to_a_provider_needs_a_price_from_then_on() -> None:
     """A label may come to stand for another judge."""
     local = judge("olmo", provider="hf", model="olmo")
     hosted = judge("olmo", provider="endpoint", model="olmo")
-    events = (
-        *registrations(judges=[local, hosted]),
-        paid(key("q"), USED, None, by="olmo"),
-    )
+    events = (*registrations(judges=[local, hosted]), paid(key("q"), USED, None, by="olmo"))
 
     assert only(spent(*events)).n_unpriced == 1
 
 
 def test_a_request_that_may_have_been_billed_is_on_the_bill() -> None:
     """Nobody knows whether it cost anything, so nobody may read that it did not."""
-    opening = world()
-    match, _ = matches_of(known(*opening))
-    lost = replace(failure(match.forward, "errored"), fate="perhaps billed", worst_usd=0.25)
-    busy = replace(failure(match.swapped, "errored"), fate="refused")
+    lost = replace(failure(MATCH.forward, "errored"), fate="perhaps billed", worst_usd=0.25)
+    busy = replace(failure(MATCH.swapped, "errored"), fate="refused")
 
-    bill = only(spent(*opening, put(match, match.forward), lost, busy))
+    bill = only(spent(*WORLD, put(MATCH, MATCH.forward), lost, busy))
 
     assert bill == Bill(n_maybe_billed=1, maybe_usd=0.25)
 
 
 def test_a_request_that_has_not_ended_may_have_been_billed() -> None:
     """Its process was killed, perhaps, and the answer came to nobody."""
-    opening = world()
-    match, _ = matches_of(known(*opening))
-    sent = replace(put(match, match.forward), worst_usd=0.25)
-    in_batch = replace(put(match, match.swapped), batch_key=key("batch"))
+    sent = replace(put(MATCH, MATCH.forward), worst_usd=0.25)
+    in_batch = replace(put(MATCH, MATCH.swapped), batch_key=key("batch"))
 
-    under_way = spent(*opening, sent, in_batch)
-    answered = spent(*opening, sent, in_batch, paid(match.forward.query_key, USED))
+    under_way = spent(*WORLD, sent, in_batch)
+    answered = spent(*WORLD, sent, in_batch, paid(MATCH.forward.query_key, USED))
 
     assert only(under_way) == Bill(n_maybe_billed=1, maybe_usd=0.25)
     assert answered.total.n_maybe_billed == 0
@@ -217,9 +197,8 @@ def test_a_request_that_has_not_ended_may_have_been_billed() -> None:
 
 def asked_together() -> tuple[tuple[Event, ...], Sequence[JudgeQuerySubmitted]]:
     """Return a tournament, and a request that asks about both of its dimensions."""
-    opening = world()
-    sent = [put(match, match.forward) for match in matches_of(known(*opening))[:2]]
-    return opening, [replace(each, request=key("request")) for each in sent]
+    sent = [put(match, match.forward) for match in (MATCH, UTILITY)]
+    return WORLD, [replace(each, request=key("request")) for each in sent]
 
 
 def test_a_reply_on_two_dimensions_is_one_in_all() -> None:
@@ -257,7 +236,7 @@ def test_a_request_on_two_dimensions_is_lost_once() -> None:
 
 def test_another_tournaments_replies_are_on_its_own_bill() -> None:
     """Several share a ledger; what one paid for, the others have for nothing."""
-    assert not spent(*world(), paid(key("q"), USED), stream=StreamId("other")).bills
+    assert not spent(*WORLD, paid(key("q"), USED), stream=StreamId("other")).bills
 
 
 @st.composite
@@ -297,8 +276,8 @@ def test_the_bills_add_up_to_what_the_cap_counts(events: list[Event]) -> None:
 
 def test_sums_with_a_reply_of_unknown_price_are_unknown() -> None:
     """Whoever reads the bill as data must not take a part for the whole."""
-    priced = only(spent(*world(), paid(key("q"), USED))).fields
-    partly = only(spent(*world(), paid(key("q"), USED, None), paid(key("p"), USED))).fields
+    priced = only(spent(*WORLD, paid(key("q"), USED))).fields
+    partly = only(spent(*WORLD, paid(key("q"), USED, None), paid(key("p"), USED))).fields
 
     assert priced["usd"] == priced["priced_usd"] == pytest.approx(WRITTEN_USD)
     assert (partly["usd"], partly["failed_usd"], partly["cache_saved_usd"]) == (None, None, None)

@@ -1,5 +1,6 @@
 """What a tournament is made of: what it takes from its own stream and others, and what it spent."""
 
+from dataclasses import replace as replace_fields
 from typing import get_args
 
 import pytest
@@ -39,7 +40,7 @@ from tests.support.builders.events import (
     rubric,
     verdict,
 )
-from tests.support.builders.money import OPUS, requests_of
+from tests.support.builders.money import OPUS, put, requests_of
 from tests.support.builders.scores import paid_score, put_answer, scored_plan
 from tests.support.builders.worlds import (
     answered,
@@ -51,11 +52,20 @@ from tests.support.builders.worlds import (
     publication,
     unanswerable,
 )
+from tests.support.goldens.events import SAMPLES
 
 
 def names(tournament: Tournament) -> list[str]:
     """Return the roster's names."""
     return [each.entrant_id for each in tournament.roster]
+
+
+ASKED = matches_of(known(*answered(opened())))[0]
+
+
+def submitted(query_key: Digest, *, attempt: int = 1) -> JudgeQuerySubmitted:
+    """Return the event that a query was sent."""
+    return replace(put(ASKED, ASKED.forward, attempt=attempt), query_key=query_key)
 
 
 def test_a_tournament_that_was_never_opened_is_empty() -> None:
@@ -177,15 +187,18 @@ PAID = replace(verdict(KEY), usage=USED, price=DEAR)
 WASTED = replace(failure_of(KEY), usage=USED, price=DEAR)
 
 
-def test_what_another_tournament_spent_is_its_own() -> None:
-    """Its verdicts are used for nothing here, and its cap is its own."""
+def test_what_another_tournament_was_told_is_used_and_not_paid_for() -> None:
+    """Its verdicts and scores serve here; what it asked, spent and lost is its own."""
     lost = replace(failure_of(key("lost"), "errored"), fate="perhaps billed", worst_usd=1.0)
-    elsewhere = recorded([WASTED, PAID, lost], stream=StreamId("other"))
+    scored = put_answer(key("s"), scored_plan(), 0), paid_score(key("s"), USED, OPUS)
+    elsewhere = recorded([WASTED, PAID, lost, *scored], stream=StreamId("other"))
 
     tournament = fold(tournament_of(STREAM), elsewhere)
 
     assert KEY in tournament.verdicts
+    assert tournament.is_answered(key("s"))
     assert (tournament.spent_usd, tournament.lost_usd) == (0.0, 0.0)
+    assert (dict(tournament.scales), dict(tournament.attempts)) == ({}, {})
 
 
 @pytest.mark.parametrize("reason", get_args(FailureReason))
@@ -220,23 +233,6 @@ def test_a_request_is_at_risk_until_it_is_answered() -> None:
 def test_a_request_that_costs_nothing_is_not_at_risk() -> None:
     """A judge on this machine is asked again after a kill as if it had not been."""
     assert not known(submitted(key("q"))).under_way
-
-
-def submitted(query_key: Digest, *, attempt: int = 1) -> JudgeQuerySubmitted:
-    """Return the event that a query was sent."""
-    return JudgeQuerySubmitted(
-        query_key=query_key,
-        judge=judge().judge_id,
-        dimension=rubric().dimension,
-        prompt_id=prompt().prompt_id,
-        entrant_a=entrant("base").entrant_id,
-        entrant_b=entrant("tuned").entrant_id,
-        order="forward",
-        rubric_digest=rubric().digest,
-        response_a=key("a"),
-        response_b=key("b"),
-        attempt=attempt,
-    )
 
 
 def test_publishing_counts_as_an_event_but_not_as_news() -> None:
@@ -373,15 +369,6 @@ def test_a_score_is_money_and_no_rating() -> None:
     assert given.newest is None
 
 
-def test_another_tournaments_score_is_used_and_not_paid_for() -> None:
-    """As its verdicts are; what it asked is its own."""
-    put, given = put_answer(KEY, scored_plan(), 0), paid_score(KEY, USED, OPUS)
-    tournament = fold(tournament_of(STREAM), recorded([put, given], stream=StreamId("other")))
-
-    assert tournament.is_answered(KEY)
-    assert (tournament.spent_usd, dict(tournament.scales), dict(tournament.attempts)) == (0, {}, {})
-
-
 @pytest.mark.parametrize("n_known", [0, 9, 12, 20])
 def test_answers_are_added_without_what_they_cost(n_known: int) -> None:
     """A section of a run is folded from them again; the ledger's spend is told elsewhere."""
@@ -421,3 +408,32 @@ def test_what_a_server_does_not_take_holds_for_every_tournament_of_a_ledger() ->
 
     assert own.refused_parameters == foreign.refused_parameters == (refused,)
     assert own.newest is None
+
+
+OF_OTHERS = {  # what imported sets, evaluations, audits and redactions are made of
+    "BattlesImported",
+    "EvaluationCompleted",
+    "EvaluationPlanned",
+    "EventRedacted",
+    "ItemRegistered",
+    "LedgerMerged",
+    "RatingsImported",
+    "SampleObserved",
+    "SampleUnscorable",
+    "ScoreShared",
+}
+
+
+def test_an_event_changes_a_tournament_unless_it_is_of_something_else() -> None:
+    """One that was added to the registry and forgotten here would be paid for, and asked again."""
+    batch = SAMPLES["JudgeBatchPlanned.v1.json"]
+    before = known(batch)
+    unheard = {
+        type(event).__name__
+        for event in SAMPLES.values()
+        if event != batch
+        and replace_fields(known(batch, event), version=before.version, newest=before.newest)
+        == before
+    }
+
+    assert unheard == OF_OTHERS

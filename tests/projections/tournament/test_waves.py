@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -15,8 +14,6 @@ from ledger.events.registry import Event
 from ledger.identity import PromptId
 from projections.tournament.bank import recorded_pilot
 from projections.tournament.matches import pairings, planned_responses
-from projections.tournament.remaining import n_waiting_pairs
-from projections.tournament.settlement import accounts_of
 from projections.tournament.state import Tournament
 from projections.tournament.waves import (
     judging_order,
@@ -28,14 +25,7 @@ from projections.tournament.waves import (
     waves_to_come,
     widening_of,
 )
-from tests.support.builders.events import (
-    entrant,
-    instructions,
-    judge,
-    prompt,
-    responses,
-    rubric,
-)
+from tests.support.builders.events import entrant, instructions, judge, prompt, rubric
 from tests.support.builders.waves import FOUR, Names, bank, look, opening
 from tests.support.builders.worlds import RUBRICS, everything
 from tests.support.specification import after
@@ -244,18 +234,6 @@ def test_prompts_that_nobody_is_compared_on_keep_their_responses() -> None:
     cells = planned_responses(after(*stopped), [PromptId("open")])
 
     assert len(cells) == 4
-
-
-def test_stopped_pairs_are_not_missing() -> None:
-    """No account counts them as pending, and nothing waits for them."""
-    events = [*opening()]
-    events += responses(after(*events))
-    state = after(*after_looks(events, [*combinations(("zoe", "amy", "kim", "bob"), 2)]))
-
-    account = accounts_of(state, everything(state), judge())[RUBRICS[0].dimension]
-
-    assert (account.planned, account.pending) == (12, 12)
-    assert n_waiting_pairs(state, everything(state), judge()) == 0
 
 
 def test_without_looks_all_that_was_spared_is_owed() -> None:

@@ -18,12 +18,7 @@ from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import planned_responses
 from projections.tournament.settlement import Settlement, account_of, settle
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import (
-    RECORDED,
-    Rule,
-    majority,
-    swap_consistent,
-)
+from projections.verdicts.policies import RECORDED, Rule, majority, swap_consistent
 from tests.support.builders.batches import planned_batch
 from tests.support.builders.events import known, opened, responses, verdict
 from tests.support.builders.worlds import (
@@ -50,7 +45,8 @@ from tests.support.strategies.tournaments import tournament_histories
 
 CONCATENATE, ABSTAIN = Rule("concatenate"), Rule("abstain-on-flip")
 LENIENT = Rule(parser="lenient-tap@1")
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+READY = answered(opened())
+FORWARD, SWAPPED = questions_of(known(*READY))
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 MIRRORED: dict[Outcome, Outcome] = {"a": "b", "b": "a"}
 
@@ -132,12 +128,8 @@ def test_concatenated_orders_are_games_of_their_own() -> None:
     fates: list[Fate] = ["a", "inconsistent", "tie", "pending"]
     found = by(known(*history(cup(), *fates)), CONCATENATE)
 
-    assert [each.status for each in found[:8]] == [
-        *("a", "a"),
-        *("a", "b"),
-        *("tie", "tie"),
-        *("pending", "pending"),
-    ]
+    expected = [*("a", "a"), *("a", "b"), *("tie", "tie"), *("pending", "pending")]
+    assert [each.status for each in found[:8]] == expected
     assert [each.order for each in found[:4]] == ["forward", "swapped"] * 2
     assert len(battles_of(found).by_verdicts("half")) == 6
 
@@ -155,11 +147,8 @@ def test_the_account_of_concatenated_orders_says_that_it_counts_orders() -> None
 @pytest.mark.no_cover
 def test_concatenated_orders_do_not_wait_for_one_another() -> None:
     """The other order may have failed: this one was paid for, and says something."""
-    events = answered(opened())
-    forward, swapped = questions_of(known(*events))
-
-    half = known(*events, verdict(forward.query_key, "B"))
-    failed = known(*events, verdict(swapped.query_key, "B"), failure(forward, "refused"))
+    half = known(*READY, verdict(FORWARD.query_key, "B"))
+    failed = known(*READY, verdict(SWAPPED.query_key, "B"), failure(FORWARD, "refused"))
 
     assert statuses(half, CONCATENATE) == ["b", "pending"]
     assert statuses(failed, CONCATENATE) == ["refused", "a"]
@@ -202,14 +191,12 @@ def test_identical_responses_that_were_not_asked_are_a_tie_under_every_rule(rule
 
 def test_replies_are_read_again_by_another_parser() -> None:
     """What was paid for once can be asked a new question for nothing."""
-    events = answered(opened())
-    forward, swapped = questions_of(known(*events))
     told: list[Event] = [
-        replace(failure(forward), reply="VERDICT: A wins"),
-        replace(verdict(swapped.query_key, "B"), reply="**VERDICT: B**"),
+        replace(failure(FORWARD), reply="VERDICT: A wins"),
+        replace(verdict(SWAPPED.query_key, "B"), reply="**VERDICT: B**"),
     ]
 
-    tournament = known(*events, *told)
+    tournament = known(*READY, *told)
 
     assert statuses(tournament, RECORDED) == ["unreadable"]
     assert statuses(tournament, LENIENT) == ["inconsistent"]  # A, and what it calls a tie
@@ -233,11 +220,9 @@ def test_only_the_lenient_parser_reads_what_was_cut_short(
     reason: str, by_final_line: str, leniently: str
 ) -> None:
     """A verdict in the middle of a reply that was cut off is none; the old scripts took it."""
-    events = answered(opened())
-    forward, swapped = questions_of(known(*events))
-    lost = replace(failure(forward), reason=reason, reply="VERDICT: A")
+    lost = replace(failure(FORWARD), reason=reason, reply="VERDICT: A")
 
-    tournament = known(*events, lost, verdict(swapped.query_key, "B"))
+    tournament = known(*READY, lost, verdict(SWAPPED.query_key, "B"))
 
     assert statuses(tournament, Rule(parser="final-line@1")) == [by_final_line]
     assert statuses(tournament, LENIENT) == [leniently]
@@ -246,10 +231,7 @@ def test_only_the_lenient_parser_reads_what_was_cut_short(
 @pytest.mark.parametrize("rule", [ABSTAIN, LENIENT])
 def test_a_query_without_a_reply_stays_failed_under_every_rule(rule: Rule) -> None:
     """There is nothing to read: even the old scripts asked again."""
-    events = answered(opened())
-    forward, swapped = questions_of(known(*events))
-
-    tournament = known(*events, failure(forward, "expired"), verdict(swapped.query_key))
+    tournament = known(*READY, failure(FORWARD, "expired"), verdict(SWAPPED.query_key))
 
     assert statuses(tournament, rule) == ["expired"]
 
@@ -304,13 +286,6 @@ def test_a_jury_waits_for_a_judge_that_died_beyond_the_pilot() -> None:
     halfway = piloted([A, A, A, A, A, A], [A, B, B, A, B, B], [B, A, A, A])
 
     assert halfway == ["a", "a", "a", "a", "pending", "pending"]
-
-
-def test_a_jury_of_the_pilot_and_one_more_judge_is_still_to_come_elsewhere() -> None:
-    """Beyond the pilot one judge was asked alone, and its word is no majority."""
-    found = piloted([A, A, A, A, A, A], [A, A, A], [None] * 6)
-
-    assert found == ["a", "a", "a", "pending", "pending", "pending"]
 
 
 def test_a_jury_waits_for_a_judge_whose_batch_is_in_flight() -> None:

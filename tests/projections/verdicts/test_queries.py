@@ -6,12 +6,7 @@ from hypothesis import strategies as st
 
 from ledger.events.judging import Order
 from ledger.events.registration import JudgeSettings, Prompt, Rubric
-from projections.verdicts.queries import (
-    VERDICT_SCHEMA,
-    PairQuery,
-    queries_digest,
-    system_text,
-)
+from projections.verdicts.queries import VERDICT_SCHEMA, PairQuery, queries_digest, system_text
 from tests.support.builders.events import build_query, instructions, judge, prompt, rubric
 
 HOSTILE = [
@@ -128,30 +123,20 @@ def test_the_system_text_holds_the_whole_rubric() -> None:
     assert text.endswith("\nPrefer the <b>truth</b>. {braces} %s\n")
 
 
-@given(a=st.text(), b=st.text())
-def test_the_fence_is_in_neither_response(a: str, b: str) -> None:
-    """The fence is a digest of the responses, so no response can be written to contain it."""
-    question = forward(a, b)
-
-    fence = fence_of(question)
-
-    assert len(fence) == 16
-    assert fence not in a + b
-
-
 @given(
     a=st.sampled_from(HOSTILE) | st.text(),
     b=st.sampled_from(HOSTILE) | st.text(),
     text=st.sampled_from(HOSTILE[:4]) | st.text(min_size=1),
 )
 def test_every_text_stays_inside_its_fence(a: str, b: str, text: str) -> None:
-    """A response that poses as a verdict, a fence or an instruction is still only material."""
+    """Each fence bears a digest of the texts, so that none of them can be written to hold it."""
     question = asked(prompt(text=text), a=a, b=b)
 
     assert inside(question, "question") == text
     assert inside(question, "response A") == a
     assert inside(question, "response B") == b
     assert inside(question, "reference answer") == "aspirin"
+    assert len(fence_of(question)) == 16
     assert question.user.count(fence_of(question)) == 2 * 4
 
 

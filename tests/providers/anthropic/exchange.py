@@ -53,7 +53,7 @@ USAGE_LIMIT: Final = (
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What goes wrong with the next `n` calls to an endpoint, after `skip` that go well."""
 
-    endpoint: Endpoint | Literal["*"]
+    endpoint: Endpoint
     kind: Kind
     n: int = 1
     skip: int = 0
@@ -122,7 +122,7 @@ class FaultPlan:
         """Return the fault whose turn it is at this call, and count it off."""
         with self._lock:
             for place, fault in enumerate(self._waiting):
-                if fault.endpoint in {endpoint, "*"}:
+                if fault.endpoint == endpoint:
                     self._waiting[place : place + 1] = _left_of(fault)
                     return None if fault.skip else fault
             return None

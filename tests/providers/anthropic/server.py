@@ -65,11 +65,7 @@ class FakeAnthropic(LoopbackFake):
         """
         self.plan = FaultPlan()
         self.service = Service(
-            answering,
-            self.plan,
-            now,
-            ends_after_retrievals=ends_after_retrievals,
-            api_key=api_key,
+            answering, self.plan, now, ends_after_retrievals=ends_after_retrievals, api_key=api_key
         )
         super().__init__(_Handler, fake=self)
 

@@ -12,18 +12,10 @@ from email.policy import HTTP
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from tests.providers.anthropic.exchange import USAGE_LIMIT
+from tests.providers.anthropic.exchange import USAGE_LIMIT, Kind
 from tests.providers.loopback import TOO_LATE, Handler, LoopbackFake
 from tests.providers.openai import Json, Said
-from tests.providers.openai_batches.service import (
-    ENDED,
-    UNDONE,
-    Call,
-    Kind,
-    Service,
-    Trouble,
-    error,
-)
+from tests.providers.openai_batches.service import ENDED, UNDONE, Call, Service, Trouble, error
 
 
 @dataclass(frozen=True)
@@ -42,10 +34,10 @@ def _told(status: int, value: object) -> Sent:
 _TOLD: Final[Mapping[Kind | None, Sent]] = {
     "rate_limited": _told(429, error("Rate limit reached")),
     "overloaded": _told(529, error("Overloaded")),
-    "no_quota": _told(429, error("No more.", code="insufficient_quota")),
+    "no_credit": _told(429, error("No more.", code="insufficient_quota")),
     "usage_limit": _told(400, error(USAGE_LIMIT)),
     "too_large": _told(413, error("The file is too large")),
-    "error_before": _told(500, error("The server had an error")),
+    "server_error": _told(500, error("The server had an error")),
     "error_after": _told(500, error("The server had an error")),
 }
 

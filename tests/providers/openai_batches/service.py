@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import Final, Literal
 
+from tests.providers.anthropic.exchange import Kind
 from tests.providers.openai import Json, Said, completion
 
 START: Final = int(datetime(2026, 10, 1, tzinfo=UTC).timestamp())
@@ -17,25 +18,9 @@ _MOST_REQUESTS: Final = 50_000
 ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 
 Call = Literal["upload", "order", "retrieve", "list", "cancel", "content"]
-Kind = Literal[
-    "nothing",  # it goes well
-    "rate_limited",  # nothing was done: 429
-    "overloaded",  # nor here: 529
-    "no_quota",  # nor here: 429, and waiting does not help
-    "usage_limit",  # nor here: 400, as an invalid request but for its words
-    "too_large",  # nor here: 413
-    "cut_before",  # the connection ends; nothing was done
-    "cut_after",  # it was done, and the connection ends
-    "error_before",  # 500; nothing was done
-    "error_after",  # 500; it was done
-    "too_late",  # it was done; `impatient` clients do not wait for the answer
-    "page",  # it was done, and a web page is sent
-    "cut_half",  # a file breaks off, and the client sees it
-    "cut_quietly",  # a file breaks off as if that were its end
-]
 UNDONE: Final = frozenset(
-    {"rate_limited", "overloaded", "no_quota", "usage_limit", "too_large"}
-    | {"cut_before", "error_before"}
+    {"rate_limited", "overloaded", "no_credit", "usage_limit", "too_large"}
+    | {"cut_before", "server_error"}
 )
 
 

@@ -1,9 +1,7 @@
-"""What tests of the Anthropic backends use: a judge, queries, a clock, and a look for leaks."""
+"""What tests of the Anthropic backends use: a judge, queries, and a look for leaks."""
 
-from datetime import UTC, datetime, timedelta
 from traceback import TracebackException
 
-from commands.asking.pace import Pace
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from projections.verdicts.queries import PairQuery
@@ -18,10 +16,7 @@ def judge_settings(**parameters: str | float) -> JudgeSettings:
     """Return a judge as the panel makes one."""
     given = {"effort": "low", "max_tokens": 4096.0, "protocol": "line", **parameters}
     return JudgeSettings(
-        judge_id=JudgeId(MODEL),
-        provider="anthropic",
-        model=MODEL,
-        parameters=tuple(given.items()),
+        judge_id=JudgeId(MODEL), provider="anthropic", model=MODEL, parameters=tuple(given.items())
     )
 
 
@@ -31,27 +26,6 @@ def queries(n: int, *, system: str = SYSTEM) -> tuple[PairQuery, ...]:
         PairQuery(key(f"query {n}"), "forward", system, f"Question {n}?", "yes", "no", None)
         for n in range(n)
     )
-
-
-class FakeTime:
-    """A clock that only sleeping moves on."""
-
-    def __init__(self) -> None:
-        self.moment = datetime(2026, 10, 1, tzinfo=UTC)
-        self.slept: list[float] = []
-
-    def now(self) -> datetime:
-        """Return the time."""
-        return self.moment
-
-    def sleep(self, seconds: float) -> None:
-        """Let time pass."""
-        self.slept.append(seconds)
-        self.moment += timedelta(seconds=seconds)
-
-    def pace(self) -> Pace:
-        """Return a pace by this clock."""
-        return Pace(now=self.now, sleep=self.sleep)
 
 
 def told_of(error: BaseException) -> str:

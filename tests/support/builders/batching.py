@@ -1,8 +1,7 @@
-"""A judge that asks in batches at a price, its clock, and what became of its queries."""
+"""A judge that asks in batches at a price, and what became of its queries."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
 
 import pytest
 
@@ -21,30 +20,14 @@ from ledger.store import Ledger
 from projections.tournament.batches import Batch
 from projections.tournament.remaining import open_queries
 from projections.verdicts.queries import JudgeQuery
+from tests.support.builders.clock import Clock
 from tests.support.builders.commands import JUDGE, P1, P2, PowerCut, prefer_tuned
-from tests.support.builders.events import NOON, STREAM, key, verdict
+from tests.support.builders.events import STREAM, key, verdict
 from tests.support.scripted import ScriptedBatchJudge
 
 SETTLE_S = 300.0
 N_QUERIES = 4  # two entrants, two prompts, both orders
 MERGED = pytest.mark.parametrize("stream", [StreamId("colleague"), STREAM])
-
-
-@dataclass
-class Clock:
-    """A clock that sleeping moves on."""
-
-    moment: datetime = NOON
-    slept_s: list[float] = field(default_factory=list)
-
-    def now(self) -> datetime:
-        """Return the time."""
-        return self.moment
-
-    def sleep(self, seconds: float) -> None:
-        """Let it be later."""
-        self.slept_s.append(seconds)
-        self.moment += timedelta(seconds=seconds)
 
 
 def paid(query: JudgeQuery) -> Reply:

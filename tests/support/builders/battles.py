@@ -6,7 +6,7 @@ chances are averaged over prompts, Bradley-Terry strengths come out nearer to ea
 is put in.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_columns
 from typing import Final, NamedTuple, TypeAlias
 
@@ -178,7 +178,7 @@ def draw_orders(
         answers = strengths + rng.normal(scale=own, size=(n_prompts, len(strengths)))
         lead = answers[:, a] - answers[:, b]
         scores = (_drawn(rng, lead + first, _TIES) for first in (slot, -slot))
-        yield VerdictsByOrder(*(_battles(strengths, each) for each in scores))
+        yield VerdictsByOrder(*(all_met(_names(strengths), each) for each in scores))
 
 
 def in_both(verdicts: VerdictsByOrder) -> Battles:
@@ -213,16 +213,42 @@ def counterbalanced(verdicts: VerdictsByOrder, seed: int) -> Battles:
 def truth(*, own: float = OWN, strengths: Floats = STRENGTHS, slot: float = 0.0) -> Floats:
     """Return the Bradley-Terry ratings of endless prompts in both orders, (n_entrants,).
 
-    There each pair scores what is expected of it: the integral over the difference of two answers'
-    own strengths, which is normal of variance 2 own^2, by Gauss and Hermite.
+    Each pair scores what is expected of it, over the difference of two answers' own strengths.
     """
-    nodes, weights = np.polynomial.hermite.hermgauss(60)
+
+    def score(lead: Floats) -> Floats:
+        forward, swapped = (_chances(lead + first) for first in (slot, -slot))
+        win, tie = (np.mean(each, axis=0) for each in zip(forward, swapped, strict=True))
+        return np.asarray(win + tie / 2)
+
+    return of_endless_prompts(_names(strengths), strengths, 2**0.5 * own, score)
+
+
+def of_endless_prompts(
+    entrants: tuple[str, ...], strengths: Floats, spread: float, score: Callable[[Floats], Floats]
+) -> Floats:
+    """Return the Bradley-Terry ratings that ever more prompts come to, (n_entrants,).
+
+    Args:
+        entrants: Their names.
+        strengths: (n_entrants,) logits.
+        spread: Standard deviation of what is peculiar to two answers, which is normal, in logits.
+        score: What is expected of the first where it leads by so much.
+    """
+    nodes, weights = np.polynomial.hermite.hermgauss(80)
     a, b = _pairs(strengths)
-    usual = (strengths[a] - strengths[b])[:, None] + 2 * own * nodes  # sqrt(2 variance) = 2 own
-    forward, swapped = (_chances(usual + first) for first in (slot, -slot))
-    win, tie = (np.mean(each, axis=0) for each in zip(forward, swapped, strict=True))
-    scores = (win + tie / 2) @ (weights / weights.sum())
-    return rate(_battles(strengths, scores[None, :]), BradleyTerryParameters()).rating
+    lead = (strengths[a] - strengths[b])[:, None] + 2**0.5 * spread * nodes
+    scores = score(lead) @ (weights / weights.sum())
+    return rate(all_met(entrants, scores[None, :]), BradleyTerryParameters()).rating
+
+
+def all_met(entrants: tuple[str, ...], scores: Floats) -> Battles:
+    """Return the battles of all pairs on each prompt, given (n_prompts, n_pairs) scores."""
+    n_prompts, n_pairs = scores.shape
+    a, b = (np.tile(each, n_prompts) for each in np.triu_indices(len(entrants), k=1))
+    prompt = np.repeat(np.arange(n_prompts), n_pairs)
+    names = tuple(f"p{number}" for number in range(n_prompts))
+    return Battles.by_score(entrants, a, b, scores.ravel(), prompt, np.ones(scores.size), names)
 
 
 def coverage(intervals: Floats, true: Floats) -> Coverage:
@@ -250,7 +276,7 @@ def _tournament(
 ) -> Battles:
     a, b = _pairs(strengths)
     answers = strengths + rng.normal(scale=own, size=(n_prompts, len(strengths)))
-    return _battles(strengths, _drawn(rng, answers[:, a] - answers[:, b], ties))
+    return all_met(_names(strengths), _drawn(rng, answers[:, a] - answers[:, b], ties))
 
 
 def _drawn(rng: np.random.Generator, lead: Floats, ties: float) -> Floats:
@@ -272,10 +298,5 @@ def _chances(lead: Floats, ties: float = _TIES) -> tuple[Floats, Floats]:
     return up / total, ties / total
 
 
-def _battles(strengths: Floats, scores: Floats) -> Battles:
-    """Return the battles of all pairs on each prompt, given (n_prompts, n_pairs) scores."""
-    n_prompts, n_pairs = scores.shape
-    a, b = (np.tile(each, n_prompts) for each in _pairs(strengths))
-    prompt = np.repeat(np.arange(n_prompts), n_pairs)
-    names = tuple(f"e{number:02}" for number in range(len(strengths)))
-    return Battles.by_score(names, a, b, scores.ravel(), prompt, np.ones(scores.size))
+def _names(strengths: Floats) -> tuple[str, ...]:
+    return tuple(f"e{number:02}" for number in range(len(strengths)))

@@ -11,11 +11,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.battles.voted import VotedBattles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.rate import rate
+from tests.support.builders.battles import all_met, of_endless_prompts
 
 ENTRANTS: Final = tuple("abcdef")
 N_PROMPTS: Final = 143
@@ -58,21 +57,19 @@ def cascade(
     drawn = rng.random(n_prompts)
     has_vote = np.repeat(drawn < share, len(_A))
     human = np.where(has_vote, strong.ravel(), np.nan)
-    voted = VotedBattles(_battles(cheap), human, int(has_vote.sum()), n_unmatched=0)
-    return Cascade(voted, _battles(strong).take(np.repeat(drawn < 1 / 3, len(_A))))
+    voted = VotedBattles(all_met(ENTRANTS, cheap), human, int(has_vote.sum()), n_unmatched=0)
+    return Cascade(voted, all_met(ENTRANTS, strong).take(np.repeat(drawn < 1 / 3, len(_A))))
 
 
 @cache
 def strong_ratings() -> Floats:
     """Return the strong judge's Bradley-Terry ratings over endless prompts, (n_entrants,)."""
-    nodes, weights = np.polynomial.hermite.hermgauss(80)
-    spread = np.sqrt(2 * (2 * _OWN**2 + _BESIDE**2))
-    gap = (_STRENGTHS[_A] - _STRENGTHS[_B])[:, None] + spread * nodes
-    places = [gap + slot + tie for slot in (_SLOT, -_SLOT) for tie in (_TIE, -_TIE)]
-    scores = np.mean([1 / (1 + np.exp(-each)) for each in places], axis=0)
-    mean = scores @ (weights / weights.sum())
-    pairs = Battles.by_score(ENTRANTS, _A, _B, mean, np.arange(len(_A)), np.ones(len(_A)))
-    return rate(pairs, BradleyTerryParameters()).rating
+
+    def score(gap: Floats) -> Floats:
+        places = [gap + slot + tie for slot in (_SLOT, -_SLOT) for tie in (_TIE, -_TIE)]
+        return np.asarray(np.mean([1 / (1 + np.exp(-each)) for each in places], axis=0))
+
+    return of_endless_prompts(ENTRANTS, _STRENGTHS, (2 * _OWN**2 + _BESIDE**2) ** 0.5, score)
 
 
 def _score(gap: Floats, mood: Floats) -> Floats:
@@ -80,11 +77,3 @@ def _score(gap: Floats, mood: Floats) -> Floats:
     slot = np.array([_SLOT, -_SLOT])[:, None, None]
     seen = gap + slot + mood
     return np.asarray(np.mean(0.5 + 0.5 * np.sign(seen) * (np.abs(seen) > _TIE), axis=0))
-
-
-def _battles(scores: Floats) -> Battles:
-    n_prompts = len(scores)
-    a, b = np.tile(_A, n_prompts), np.tile(_B, n_prompts)
-    prompt = np.repeat(np.arange(n_prompts), len(_A))
-    names = tuple(f"p{number}" for number in range(n_prompts))
-    return Battles.by_score(ENTRANTS, a, b, scores.ravel(), prompt, np.ones(scores.size), names)

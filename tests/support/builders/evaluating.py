@@ -4,7 +4,7 @@ import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 import pytest
 
@@ -25,23 +25,29 @@ from ledger.events.registration import Entrant, Prompt
 from tests.support.builders.events import entrant
 from tests.support.scripted import ScriptedGenerator, ScriptedReader
 
+Item = TypeVar("Item")
 
-class Capitals(RolloutEvaluation):
-    """Capitals of countries."""
 
-    name = "capitals"
+class Items(Generic[Item]):
+    """A data set in memory."""
 
-    def __init__(self, *items: tuple[str, str]) -> None:
-        """Take questions with their answers."""
+    def __init__(self, *items: Item) -> None:
+        """Take the items."""
         self._items = items
 
     def __len__(self) -> int:
         """Count them."""
         return len(self._items)
 
-    def get(self, index: int) -> tuple[str, str]:
-        """Return a country and its capital."""
+    def get(self, index: int) -> Item:
+        """Return an item."""
         return self._items[index]
+
+
+class Capitals(Items[tuple[str, str]], RolloutEvaluation):
+    """Capitals of countries: questions with their answers."""
+
+    name = "capitals"
 
     def clean(self, y_hat: str) -> str:
         """Take the first line."""
@@ -56,22 +62,10 @@ class Capitals(RolloutEvaluation):
         return 4
 
 
-class Endings(PerplexityComparisonEvaluation):
-    """Sentences to be ended."""
+class Endings(Items[tuple[str, Sequence[str], int]], PerplexityComparisonEvaluation):
+    """Sentences to be ended: prefixes with continuations and the index of the right one."""
 
     name = "endings"
-
-    def __init__(self, *items: tuple[str, Sequence[str], int]) -> None:
-        """Take prefixes with continuations and the index of the right one."""
-        self._items = items
-
-    def __len__(self) -> int:
-        """Count them."""
-        return len(self._items)
-
-    def get(self, index: int) -> tuple[str, Sequence[str], int]:
-        """Return an item."""
-        return self._items[index]
 
 
 def altered(kind: Callable[..., Evaluation], *items: object, **attributes: object) -> Evaluation:
@@ -85,40 +79,16 @@ class EndingsByPmi(Endings):
     asks_unconditional = True
 
 
-class Letters(PerplexityEvaluation):
+class Letters(Items[str], PerplexityEvaluation):
     """Documents."""
 
     name = "letters"
 
-    def __init__(self, *documents: str) -> None:
-        """Take documents."""
-        self._documents = documents
 
-    def __len__(self) -> int:
-        """Count them."""
-        return len(self._documents)
-
-    def get(self, index: int) -> str:
-        """Return a document."""
-        return self._documents[index]
-
-
-class Echoes(EncodingEvaluation):
+class Echoes(Items[str], EncodingEvaluation):
     """Texts whose last letter is to be predicted."""
 
     name = "echoes"
-
-    def __init__(self, *texts: str) -> None:
-        """Take texts."""
-        self._texts = texts
-
-    def __len__(self) -> int:
-        """Count them."""
-        return len(self._texts)
-
-    def get(self, index: int) -> str:
-        """Return a text."""
-        return self._texts[index]
 
     def clean(self, y_hat: str) -> str:
         """Take the last letter."""

@@ -61,27 +61,16 @@ def registrations(planned: EvaluationPlanned) -> tuple[Event, ...]:
 
 
 def observed(
-    planned: EvaluationPlanned,
-    observations: Iterable[Observation],
-    *,
-    clusters: Sequence[int] | None = None,
-    start: int = 0,
+    planned: EvaluationPlanned, observations: Iterable[Observation], *, start: int = 0
 ) -> tuple[SampleObserved, ...]:
-    """Return what was observed on the samples of a plan, in order, from one of them on.
-
-    Args:
-        planned: Of which run.
-        observations: One for each sample.
-        clusters: Numbers of the clusters; None: each item is its own.
-        start: The first sample.
-    """
+    """Return what was observed on the samples of a plan, in order, from one of them on."""
     return tuple(
         SampleObserved(
             run_key=planned.run_key,
             item=planned.items[place // planned.n_samples],
             sample=place % planned.n_samples,
             label=f"{planned.evaluation}[{place // planned.n_samples}]",
-            cluster=key(f"cluster {clusters[place] if clusters else place // planned.n_samples}"),
+            cluster=key(f"cluster {place // planned.n_samples}"),
             observation=each,
         )
         for place, each in enumerate(observations, start)

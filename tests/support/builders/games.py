@@ -69,6 +69,12 @@ def play(path: Path) -> PublishedRun:
         return published(recorder, path.parent / "runs")
 
 
+def position_of(path: Path, type_: str) -> int:
+    """Return where the first event of a type stands."""
+    with Ledger.read_only(path) as ledger:
+        return next(row.position for row in ledger.rows() if row.type == type_)
+
+
 def forge_with_hashes(path: Path, *statements: str) -> None:
     """Change a ledger's file, and make every hash anew so that its chain is whole again."""
     with unguarded(path) as connection:

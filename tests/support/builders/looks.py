@@ -23,6 +23,7 @@ from projections.ratings.bradley_terry.rate import rate, rate_points
 from projections.ratings.looks import Contest, look_at, waves_asked
 from projections.student import critical_value
 from projections.tournament.designs import ONE_IN_BOTH, drawn_pairs
+from tests.support.builders.battles import all_met
 
 SEED: Final = 2026  # of all that is drawn
 N_PROMPTS: Final = 143
@@ -33,6 +34,7 @@ ANY_LOOKS: Final = Schedule([(look + 1) / 8 for look in range(8)], is_open_ended
 LOGIT: Final = 400 / np.log(10)  # Elo points
 N_DRAWS: Final = 20_000  # fewer than in earnest, as there are many looks
 _TIES: Final = 0.35
+_SLOT: Final = 0.3  # by how much the answer shown first is preferred, in logits
 Design: TypeAlias = Callable[[Battles], Sequence[Contest]]
 """Which pairs of a tournament are compared."""
 _MANY_PROMPTS: Final = 20_000
@@ -69,7 +71,6 @@ def simulated(
     rng: np.random.Generator,
     *,
     n_prompts: int = N_PROMPTS,
-    slot: float = 0.3,
     is_certain: bool = False,
 ) -> Battles:
     """Draw a tournament where all pairs meet on each prompt, in both orders.
@@ -78,11 +79,10 @@ def simulated(
         strengths: (n,) logits.
         rng: Draws it.
         n_prompts: Of the bank.
-        slot: By how much the answer shown first is preferred, in logits.
         is_certain: Each score is what it is on average over verdicts.
     """
-    by_order = _by_order(strengths, rng, n_prompts=n_prompts, slot=slot, is_certain=is_certain)
-    return _tournament(len(strengths), np.mean(by_order, axis=0))
+    by_order = _by_order(strengths, rng, n_prompts=n_prompts, is_certain=is_certain)
+    return all_met(names(len(strengths)), np.mean(by_order, axis=0))
 
 
 def _by_order(
@@ -90,7 +90,6 @@ def _by_order(
     rng: np.random.Generator,
     *,
     n_prompts: int = N_PROMPTS,
-    slot: float = 0.3,
     is_certain: bool = False,
 ) -> tuple[Floats, Floats]:
     """Draw what the first of each pair takes where it is shown first, and where second."""
@@ -98,20 +97,7 @@ def _by_order(
     answers = strengths + rng.normal(scale=0.75, size=(n_prompts, len(strengths)))
     lead = answers[:, a] - answers[:, b] + rng.normal(scale=0.5, size=(n_prompts, len(a)))
     verdict = _expected if is_certain else _drawn
-    return verdict(lead + slot, rng), verdict(lead - slot, rng)
-
-
-def _tournament(n_entrants: int, score: Floats) -> Battles:
-    """Return battles by their scores, (n_prompts, n_pairs)."""
-    (a, b), n_prompts = np.triu_indices(n_entrants, 1), len(score)
-    return Battles.by_score(
-        names(n_entrants),
-        a=np.tile(a, n_prompts),
-        b=np.tile(b, n_prompts),
-        score=score.ravel(),
-        cluster=np.repeat(np.arange(n_prompts), len(a)),
-        weight=np.ones(score.size),
-    )
+    return verdict(lead + _SLOT, rng), verdict(lead - _SLOT, rng)
 
 
 class Asked(NamedTuple):
@@ -125,13 +111,13 @@ class Asked(NamedTuple):
     def drawn(self, strengths: Floats, rng: np.random.Generator) -> tuple[Battles, Battles]:
         """Draw a tournament: what is asked by the design, and all pairs in both orders."""
         forward, swapped = _by_order(strengths, rng)
-        whole = _tournament(len(strengths), (forward + swapped) / 2)
+        whole = all_met(names(len(strengths)), (forward + swapped) / 2)
         asked = whole
         if self.counterbalanced:
             order = rng.integers(2, size=forward.shape)
             order[rng.random(order.shape) < 1 / ONE_IN_BOTH] = 2
-            one_order = _tournament(
-                len(strengths),
+            one_order = all_met(
+                names(len(strengths)),
                 np.choose(order, (forward, swapped, whole.score.reshape(order.shape))),
             )
             slot = np.array([1, -1, 0], dtype=np.int8)[order.ravel()]
@@ -180,7 +166,6 @@ def looked_at(
     planned: Schedule = IN_FOUR,
     *,
     stops_futile: bool = True,
-    n_draws: int = N_DRAWS,
 ) -> Seen:
     """Look at a tournament after each share of its prompts, and ask stopped pairs no more."""
     met = [*contests]
@@ -196,7 +181,7 @@ def looked_at(
         is_asked |= in_wave & is_open[pair_of]
         undecided = [pair for pair, done in zip(met, is_decided, strict=True) if not done]
         seen = without_slot_effect(battles.take(is_asked))
-        look = look_at(seen, undecided, planned._replace(critical=critical), n_draws=n_draws)
+        look = look_at(seen, undecided, planned._replace(critical=critical), n_draws=N_DRAWS)
         critical, before = [*critical, look.critical], until
         widening = max(widening, look.widening)
         decided += look.decided

@@ -1,6 +1,7 @@
-"""Subjects of reports, and texts that try to do something in one."""
+"""Subjects of reports, texts that try to do something in one, and pages as a browser reads them."""
 
 from collections.abc import Sequence
+from html.parser import HTMLParser
 from itertools import cycle
 from typing import Final
 
@@ -9,7 +10,6 @@ from msgspec.structs import replace
 from commands.report.subject import Subject
 from ledger.events.judging import VerdictReceived
 from ledger.events.registry import Event
-from ledger.identity import StreamId
 from projections.artifacts.results import results_of
 from projections.evaluations.metrics import metrics_of
 from projections.evaluations.samples import ITEMS
@@ -21,16 +21,16 @@ from tests.support.builders.events import STREAM, known, recorded, responses
 from tests.support.builders.worlds import Fate, become, matches_of, publication
 
 
-def subject(*events: Event, stream: StreamId = STREAM) -> Subject:
+def subject(*events: Event) -> Subject:
     """Return what a report on these events is about."""
-    told_of = recorded(events, stream=stream)
-    tournament = fold(tournament_of(stream), told_of)
+    told_of = recorded(events)
+    tournament = fold(tournament_of(STREAM), told_of)
     told = publication(tournament)
     terms = replace(told.terms, judge=tournament.panel[0].judge_id)
     results = results_of(tournament, replace(told, terms=terms))
-    runs = fold(evaluations_of(stream), told_of).runs
+    runs = fold(evaluations_of(STREAM), told_of).runs
     items = fold(ITEMS, told_of)
-    return Subject(results, Spend(stream), tuple(map(metrics_of, runs)), items, is_run=True)
+    return Subject(results, Spend(STREAM), tuple(map(metrics_of, runs)), items, is_run=True)
 
 
 HOSTILE: Final = [
@@ -73,3 +73,52 @@ def written(opening: Sequence[Event], texts: Sequence[str], *fates: Fate) -> tup
             for each in judged
         ),
     )
+
+
+_VOID: Final = {"meta", "br", "wbr", "input", "link", "img"}
+
+
+class ParsedPage(HTMLParser):
+    """A page as a browser reads it: its elements, attributes and texts."""
+
+    def __init__(self, source: str) -> None:
+        """Read the source; every element must be closed where it was opened."""
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(source)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.elements.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element without content."""
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close an element."""
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Note a text."""
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        """The texts on one line."""
+        return " ".join("".join(self.texts).split())
+
+    @property
+    def kinds(self) -> set[tuple[str, ...]]:
+        """The elements, each with the names of its attributes."""
+        return {(tag, *sorted(each)) for tag, each in self.elements}
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        """Return the attributes of the elements of a kind."""
+        return [attributes for name, attributes in self.elements if name == tag]

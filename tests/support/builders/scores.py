@@ -11,7 +11,7 @@ from ledger.events.evaluations import (
 )
 from ledger.events.judging import ScoreQuerySubmitted, ScoreReceived, ScoreShared
 from ledger.events.money import Price, Usage
-from ledger.events.registration import JudgeSettings, Reference, Rubric, ScoreScale
+from ledger.events.registration import Reference, Rubric, ScoreScale
 from ledger.identity import Digest, Dimension, JudgeId
 from tests.support.builders.evaluations import plan
 from tests.support.builders.events import judge, rubric
@@ -28,18 +28,14 @@ def scoring_rubric(scale: ScoreScale = TEN, *, needs_gold: bool = True) -> Rubri
 
 
 def scored_plan(
-    entrant: str = "base",
-    *,
-    by: JudgeSettings = JUDGE,
-    with_rubric: Rubric | None = None,
-    **fields: object,
+    entrant: str = "base", *, with_rubric: Rubric | None = None, **fields: object
 ) -> EvaluationPlanned:
     """Return a plan whose answers a judge scores."""
     text = with_rubric or scoring_rubric()
     scored_by = ScoredBy(
-        judge=Reference(label=by.judge_id, digest=by.content_digest),
+        judge=Reference(label=JUDGE.judge_id, digest=JUDGE.content_digest),
         rubric=Reference(label=Dimension("recall"), digest=text.content_digest),
-        scoring=scoring_digest(by.digest, text.digest),
+        scoring=scoring_digest(JUDGE.digest, text.digest),
     )
     return replace(plan(entrant), scored_by=scored_by, **fields)
 

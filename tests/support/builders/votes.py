@@ -10,11 +10,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.battles.voted import VotedBattles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.rate import rate
+from tests.support.builders.battles import all_met, of_endless_prompts
 
 ENTRANTS: Final = tuple("abcd")
 N_PROMPTS: Final = 143
@@ -47,23 +46,19 @@ def election(seed: int, *, n_votes: int = N_VOTES, alike: float = 0.8) -> Electi
     favour = FAVOUR * ((_A == 2).astype(float) - (_B == 2))
     mood = rng.normal(size=gap.shape)
     other = alike * mood + np.sqrt(1 - alike**2) * rng.normal(size=gap.shape)
-    human = (_chance_of(mood) < _win(gap)).astype(np.float64).ravel()
-    judge = (_chance_of(other) < _win(gap + favour)).astype(np.float64).ravel()
+    human = (_chance_of(mood) < _win(gap)).astype(np.float64)
+    judge = (_chance_of(other) < _win(gap + favour)).astype(np.float64)
     chosen = np.isin(np.arange(human.size), rng.choice(human.size, n_votes, replace=False))
-    judged = _battles(judge)
+    votes = np.where(chosen, human.ravel(), np.nan)
     return Election(
-        VotedBattles(judged, np.where(chosen, human, np.nan), n_votes, n_unmatched=0),
-        _battles(human).take(chosen),
+        VotedBattles(all_met(ENTRANTS, judge), votes, n_votes, n_unmatched=0),
+        all_met(ENTRANTS, human).take(chosen),
     )
 
 
 def true_ratings() -> Floats:
     """Return people's Bradley-Terry ratings over endless prompts, (n_entrants,)."""
-    nodes, weights = np.polynomial.hermite.hermgauss(80)
-    usual = _STRENGTHS[_A] - _STRENGTHS[_B]
-    scores = _win(usual[:, None] + 2 * _OWN * nodes) @ (weights / weights.sum())
-    pairs = Battles.by_score(ENTRANTS, _A, _B, scores, np.arange(len(_A)), np.ones(len(_A)))
-    return rate(pairs, BradleyTerryParameters()).rating
+    return of_endless_prompts(ENTRANTS, _STRENGTHS, 2**0.5 * _OWN, _win)
 
 
 def _win(gap: Floats) -> Floats:
@@ -73,10 +68,3 @@ def _win(gap: Floats) -> Floats:
 def _chance_of(normal: Floats) -> Floats:
     """Return the uniform number that belongs to a normal one."""
     return np.array([[_NORMAL.cdf(each) for each in row] for row in normal])
-
-
-def _battles(scores: Floats) -> Battles:
-    a, b = np.tile(_A, N_PROMPTS), np.tile(_B, N_PROMPTS)
-    prompt = np.repeat(np.arange(N_PROMPTS), len(_A))
-    names = tuple(f"p{number}" for number in range(N_PROMPTS))
-    return Battles.by_score(ENTRANTS, a, b, scores, prompt, np.ones(scores.size), names)

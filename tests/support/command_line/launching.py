@@ -63,3 +63,17 @@ def launch(
         text=True,
         check=False,
     )
+
+
+def done(folder: Path, *words: str, code: int = 0) -> Completed:
+    """Run a command that ends so."""
+    ended = launch(folder, *words)
+    assert ended.returncode == code, ended.stderr + ended.stdout
+    return ended
+
+
+def change(file: Path, old: str, new: str) -> None:
+    """Replace a text that stands in a file."""
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")

@@ -19,9 +19,9 @@ from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
 from commands.spending.price_table import price_table
-from ledger.auditing.audit import audit
-from ledger.events.judging import JudgeQueryFailed, ReplyRead, VerdictReceived
+from ledger.events.judging import JudgeQueryFailed, ReplyRead, ScoreReceived, VerdictReceived
 from ledger.events.money import Usage, cost_usd
+from ledger.events.requests import Charge, RequestsSettled
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.fold import fold
@@ -31,6 +31,7 @@ from projections.tournament.spend import spend_of
 from tests.providers.anthropic.bill import Bill, Line
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.commands import write_weights
+from tests.support.command_line.settled import events_in
 from tests.support.command_line.warm import Ended, Running, begin, run_warm
 from tests.support.faults.death import Death
 from tests.support.patience import wait_until
@@ -102,21 +103,16 @@ def lay_out(
 def settings(
     *,
     entrants: tuple[tuple[str, str], ...] = _OWN_WEIGHTS,
-    temperatures: bool = False,
     judge: Mapping[str, object] | None = None,
     head: str = SETTINGS,
 ) -> str:
-    """Return settings of entrants (id, weights), with further keys of [judge].
-
-    With temperatures, entrants of the same weights answer apart.
-    """
+    """Return settings of entrants (id, weights), with further keys of [judge]."""
     keys = "".join(
         f"{key} = {json.dumps(value)}\n" for key, value in {**_USUAL, **(judge or {})}.items()
     )
     tables = "".join(
         f'\n[[entrants]]\nid = "{name}"\nweights = "weights/{weights}"\n'
-        + (f"temperature = 0.{n + 10}\n" if temperatures else "")
-        for n, (name, weights) in enumerate(entrants)
+        for name, weights in entrants
     ) + "".join(
         f'\n[[rubrics]]\ndimension = "{name}"\npath = "rubrics/{name}.md"\n' for name in DIMENSIONS
     )
@@ -177,18 +173,24 @@ def tourney(folder: Path, *words: str, url: str, **more: str) -> Ended:
 
 def paid_by_ledger(folder: Path) -> Counter[Digest]:
     """Return how many paid replies a sound ledger holds, by query."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        assert audit(ledger) == ()
-        events = [recorded.event for recorded in ledger.read()]
-    replies = (each for each in events if isinstance(each, ReplyRead | JudgeQueryFailed))
-    return Counter(each.query_key for each in replies if each.usage is not None)
+    return Counter(each.query_key for each in _paid_replies(folder))
+
+
+def _paid_replies(folder: Path) -> list[ReplyRead | JudgeQueryFailed]:
+    replies: list[ReplyRead | JudgeQueryFailed] = events_in(
+        folder, VerdictReceived, ScoreReceived, JudgeQueryFailed
+    )
+    return [each for each in replies if each.usage is not None]
 
 
 def verdicts_in(folder: Path) -> dict[Digest, str]:
     """Return the verdicts on record."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        events = [recorded.event for recorded in ledger.read()]
-    return {each.query_key: each.verdict for each in events if isinstance(each, VerdictReceived)}
+    return {each.query_key: each.verdict for each in events_in(folder, VerdictReceived)}
+
+
+def charges_in(folder: Path) -> list[Charge]:
+    """Return what became of the requests to entrants."""
+    return [each for step in events_in(folder, RequestsSettled) for each in step.charges]
 
 
 def require_paid_as_recorded(folder: Path, bill: Bill) -> None:
@@ -210,10 +212,7 @@ def usage_of(line: Line) -> Usage:
 
 def usages_in(folder: Path) -> Counter[Usage]:
     """Return the tokens of each paid reply on record."""
-    with Ledger.read_only(folder / "tournament.db") as ledger:
-        events = [recorded.event for recorded in ledger.read()]
-    replies = (each for each in events if isinstance(each, ReplyRead | JudgeQueryFailed))
-    return Counter(each.usage for each in replies if each.usage is not None)
+    return Counter(each.usage for each in _paid_replies(folder) if each.usage)
 
 
 def usd_of(usages: Iterable[Usage], *, in_batch: bool) -> float:

@@ -1,14 +1,15 @@
-"""A small ledger that was published, for commands that need no weights."""
+"""What a ledger holds after commands, and what they print as data."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from ledger.auditing.audit import audit
 from ledger.chain import Head
 from ledger.store import Ledger
-from tests.support.command_line.launching import Completed, launch
+from tests.support.command_line.launching import Completed, done
 
-ROOT = Path(__file__).parents[3]
+AnEvent = TypeVar("AnEvent")
 
 
 def head_of(path: Path) -> Head:
@@ -17,14 +18,20 @@ def head_of(path: Path) -> Head:
         return ledger.head
 
 
-def fields(done: Completed) -> dict[str, Any]:
+def events_in(folder: Path, *kinds: type[AnEvent]) -> list[AnEvent]:
+    """Return the events of some kinds on a ledger, which must be sound."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        assert audit(ledger) == ()
+        events = [recorded.event for recorded in ledger.read()]
+    return [each for each in events if isinstance(each, kinds)]
+
+
+def fields(ended: Completed) -> dict[str, Any]:
     """Return what a command printed as JSON."""
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(ended.stdout)
     return found
 
 
 def said(folder: Path, *words: str) -> Any:  # noqa: ANN401  # JSON
     """Return the JSON that a command prints, which succeeds."""
-    done = launch(folder, *words, "--json")
-    assert done.returncode == 0, done.stderr
-    return fields(done)
+    return fields(done(folder, *words, "--json"))

@@ -1,8 +1,8 @@
-"""What the batches of every maker promise when calls fail: one table of faults for all of them."""
+"""What the batches of every maker promise, also when calls fail: one table of faults for all."""
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from itertools import islice, product
@@ -23,36 +23,19 @@ from commands.errors import (
     SpendLimitReached,
 )
 from commands.ports import Answer, BatchJudge, BatchState, NoReply, Reply
-from tests.providers.anthropic.exchange import USAGE_LIMIT
-from tests.support.builders.anthropic import CANARY, FakeTime, queries, told_of
+from tests.providers.anthropic.exchange import USAGE_LIMIT, Kind
+from tests.support.builders.anthropic import CANARY, queries, told_of
+from tests.support.builders.clock import Clock
+from tests.support.contracts import BatchJudgeContract
 
 Call: TypeAlias = Literal["create", "retrieve", "list", "cancel", "results"]
-Kind: TypeAlias = Literal[
-    "rate_limited",  # 429; nothing is done
-    "overloaded",  # 529; nothing is done
-    "too_large",  # 413; nothing is done
-    "usage_limit",  # 400, as an invalid request but for its words; nothing is done
-    "server_error",  # 500; nothing is done
-    "no_credit",  # nothing is left to pay with; nothing is done
-    "cut_before",  # the connection ends; nothing is done
-    "cut_after",  # it is done, and the connection ends without an answer
-    "error_after",  # it is done, and the answer is 500
-    "too_late",  # it is done, and the client does not wait for the answer
-    "page",  # a web page is sent, as by a proxy
-    "cut_half",  # it is done, and the answer or the download breaks off
-    "cut_quietly",  # results: it ends too early, as if that were its end
-]
 N: Final = 20  # queries of a batch
 KEYS: Final = sorted(query.query_key for query in queries(N))
 FREE_CALLS: Final[tuple[Call, ...]] = ("retrieve", "list", "cancel")
 
 
-class BatchFaults:
+class BatchFaults(BatchJudgeContract):
     """The table; a subclass says which maker is meant, and how its fake is made to fail."""
-
-    def make(self) -> BatchJudge:
-        """Return a judge that asks the fake."""
-        raise NotImplementedError
 
     def make_at(self, url: str) -> BatchJudge:
         """Return a judge that asks another address."""
@@ -64,14 +47,6 @@ class BatchFaults:
 
     def inject(self, call: Call, kind: Kind, n: int = 1) -> None:
         """Let something go wrong with the next n calls."""
-        raise NotImplementedError
-
-    def end(self) -> None:
-        """End all batches."""
-        raise NotImplementedError
-
-    def lose(self) -> None:
-        """Let a month pass."""
         raise NotImplementedError
 
     def rejection(self, custom_id: str, why: str) -> bytes:
@@ -103,12 +78,6 @@ class BatchFaults:
     def judge(self) -> BatchJudge:
         """Give a judge that asks the fake."""
         return self.make()
-
-    def ended(self, judge: BatchJudge) -> str:
-        """Return the id of a batch that has ended."""
-        created = judge.create(queries(N))
-        self.end()
-        return created.provider_batch_id
 
     @pytest.mark.parametrize("kind", ["rate_limited", "overloaded"])
     def test_a_busy_provider_says_so_and_is_asked_once(self, judge: BatchJudge, kind: Kind) -> None:
@@ -206,7 +175,7 @@ class BatchFaults:
         self, judge: BatchJudge, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The network may be gone without a sign; the SDK's ten minutes would be told by nobody."""
-        name = self.ended(judge)
+        name = self.ended(judge, queries(N))
         send, waits_s = httpx2.HTTPTransport.handle_request, list[object]()
 
         def handle(transport: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
@@ -235,7 +204,7 @@ class BatchFaults:
 
     def test_a_download_that_does_not_begin_is_begun_again(self, judge: BatchJudge) -> None:
         """None of it is read twice."""
-        name = self.ended(judge)
+        name = self.ended(judge, queries(N))
         for kind in ("rate_limited", "cut_before"):
             self.inject("results", kind)
 
@@ -243,7 +212,7 @@ class BatchFaults:
 
     def test_a_download_that_breaks_off_says_so(self, judge: BatchJudge) -> None:
         """What came before counts, and the next download has it all."""
-        name = self.ended(judge)
+        name = self.ended(judge, queries(N))
         self.inject("results", "cut_half")
         came: list[Answer] = []
 
@@ -259,7 +228,7 @@ class BatchFaults:
         self, judge: BatchJudge, kind: Kind
     ) -> None:
         """Only whoever knows the queries can tell; the next download has them all."""
-        name = self.ended(judge)
+        name = self.ended(judge, queries(N))
         self.inject("results", kind)
 
         cut = keys(judge.results(name))
@@ -276,9 +245,10 @@ class BatchFaults:
 
     def test_a_line_may_be_missing_doubled_a_strangers_or_no_line(self, judge: BatchJudge) -> None:
         """Each answer is told as it lies there; what is no line is left out."""
-        name = self.ended(judge)
+        name = self.ended(judge, queries(N))
         strange = json.dumps({"custom_id": "stranger"}).encode()
-        self.retell(name, lambda lines: [*lines[1:], lines[1], strange, b"{", b"[]"])
+        none = (b"null", b'"hello"', b"<html>", b'{"x": 1}', b"", b"{", b"[]")
+        self.retell(name, lambda lines: [*none, *lines[1:], lines[1], strange])
 
         answers = [*judge.results(name)]
 
@@ -295,10 +265,9 @@ class BatchFaults:
         self, judge: BatchJudge, why: str, reason: str, then: str
     ) -> None:
         """It comes in the middle of a batch, and as an invalid request; the query stays open."""
-        name = self.ended(judge)
+        name = self.ended(judge, queries(N))
         self.retell(
-            name,
-            lambda lines: [self.rejection(json.loads(lines[0])["custom_id"], why), *lines[1:]],
+            name, lambda lines: [self.rejection(json.loads(lines[0])["custom_id"], why), *lines[1:]]
         )
 
         (failure,) = (each for each in judge.results(name) if isinstance(each, NoReply))
@@ -308,10 +277,10 @@ class BatchFaults:
 
     def test_results_may_be_lost_before_they_are_read_again(self, judge: BatchJudge) -> None:
         """The first download had half of them."""
-        name = self.ended(judge)
+        name = self.ended(judge, queries(N))
         self.inject("results", "cut_half")
         assert [*islice(judge.results(name), 1)]
-        self.lose()
+        self.lose(name)
 
         with pytest.raises(ResultsLost):
             [*judge.results(name)]
@@ -331,7 +300,7 @@ class BatchFaults:
 
 def asking(judge: BatchJudge, name: str) -> tuple[Callable[[], object], ...]:
     """Return the calls that cost nothing."""
-    since = FakeTime().now() - timedelta(days=30)
+    since = Clock().now() - timedelta(days=30)
     return (
         lambda: judge.retrieve(name),
         lambda: [*judge.created_since(since)],
@@ -339,7 +308,7 @@ def asking(judge: BatchJudge, name: str) -> tuple[Callable[[], object], ...]:
     )
 
 
-def keys(answers: Iterator[Answer]) -> list[str]:
+def keys(answers: Iterable[Answer]) -> list[str]:
     """Return which queries were answered."""
     return sorted(answer.query_key for answer in answers)
 

@@ -60,11 +60,6 @@ def changed(change: Callable[[PreTrainedModel], object]) -> Load:
     return load
 
 
-def ending_at(*end_ids: int) -> Load:
-    """Return a loader of weights whose answers end at these tokens alone."""
-    return lambda entrant, device: kept(entrant, device)._replace(end_ids=frozenset(end_ids))
-
-
 def noting_alive(n_alive: list[int]) -> Load:
     """Return a loader that notes each time how many of its loads are still in memory."""
     earlier: list[weakref.ref[PreTrainedModel]] = []
@@ -88,11 +83,6 @@ def running_out(is_too_much: IsTooMuch) -> Load:
             raise torch.OutOfMemoryError
 
     return changed(lambda model: model.register_forward_pre_hook(refuse, with_kwargs=True))
-
-
-def rows_above(n_rows: int) -> IsTooMuch:
-    """Say that more rows than that are too much."""
-    return lambda tokens: len(tokens) > n_rows
 
 
 def forget_tilde(model: PreTrainedModel) -> None:

@@ -25,11 +25,7 @@ from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.entrants.generate import generate_missing
 from commands.evaluating.evaluate import evaluate_all, plan_evaluation
 from commands.evaluating.samples import Inference
-from commands.ports import (
-    Continuation,
-    GenerationTask,
-    no_progress,
-)
+from commands.ports import Continuation, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
 from ledger.auditing.audit import audit
 from ledger.events.registration import Entrant
@@ -127,9 +123,7 @@ def do_all(path: Path, model: LocalBackend) -> None:
             evaluation.chunk_size = 6
         planned = [
             plan_evaluation(
-                evaluation,
-                Inference(who, lambda: model, lambda: model),
-                EvaluationOptions(),
+                evaluation, Inference(who, lambda: model, lambda: model), EvaluationOptions()
             )
             for who in ROSTER
             for evaluation in EVALUATIONS

@@ -11,20 +11,16 @@ import pytest
 from anthropic import Anthropic
 
 from commands.backends.anthropic.batches import AnthropicBatches, judge_batches
-from commands.errors import (
-    BatchRefused,
-)
+from commands.errors import BatchRefused
 from commands.ports import NoReply, Reply
 from projections.verdicts.queries import JudgeQuery
-from tests.providers.anthropic.exchange import Endpoint, Fault, Shares
+from tests.providers.anthropic.exchange import Endpoint, Fault, Kind, Shares
 from tests.providers.anthropic.messages import Reply as FakeReply
 from tests.providers.anthropic.prompt import Params
 from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.anthropic import judge_settings, queries
-from tests.support.contracts import BatchJudgeContract
 from tests.support.faults.makers import BatchFaults, Call
-from tests.support.faults.makers import Kind as AnyKind
 
 Batches: TypeAlias = AnthropicBatches[JudgeQuery, Reply]
 
@@ -41,27 +37,6 @@ def ended(judge: Batches, fake: FakeAnthropic, n: int = 20) -> str:
     return created.provider_batch_id
 
 
-class TestAnthropicBatches(BatchJudgeContract):
-    """The judge of headlines, with the fake that ends batches when it is told to."""
-
-    @pytest.fixture(autouse=True)
-    def _api(self, fake_anthropic: FakeAnthropic, anthropic_client: Anthropic) -> None:
-        self.fake = fake_anthropic
-        self.client = anthropic_client
-
-    def make(self) -> Batches:
-        """Return a judge that asks the fake."""
-        return batching(self.client)
-
-    def end(self) -> None:
-        """End them all."""
-        self.fake.end_batches()
-
-    def lose(self, _: str, /) -> None:
-        """Let a month pass."""
-        self.fake.advance(timedelta(days=30))
-
-
 ENDPOINTS: Mapping[Call, Endpoint] = {
     "create": "batches.create",
     "retrieve": "batches.retrieve",
@@ -71,8 +46,8 @@ ENDPOINTS: Mapping[Call, Endpoint] = {
 }
 
 
-class TestFaults(BatchFaults):
-    """The faults of every maker, as Anthropic's API has them."""
+class TestAnthropicBatches(BatchFaults):
+    """The judge of headlines, with the fake that ends batches when it is told to."""
 
     @pytest.fixture(autouse=True)
     def _api(self, fake_anthropic: FakeAnthropic, anthropic_client: Anthropic) -> None:
@@ -92,7 +67,7 @@ class TestFaults(BatchFaults):
         with FakeAnthropic(api_key="another") as fake:
             yield self.make_at(fake.url)
 
-    def inject(self, call: Call, kind: AnyKind, n: int = 1) -> None:
+    def inject(self, call: Call, kind: Kind, n: int = 1) -> None:
         """Let the next n calls fail."""
         self.fake.inject(Fault(endpoint=ENDPOINTS[call], kind=kind, n=n, retry_after_s=0.01))
 
@@ -100,7 +75,7 @@ class TestFaults(BatchFaults):
         """End them all."""
         self.fake.end_batches()
 
-    def lose(self) -> None:
+    def lose(self, _: str, /) -> None:
         """Let a month pass."""
         self.fake.advance(timedelta(days=30))
 

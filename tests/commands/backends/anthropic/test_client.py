@@ -4,12 +4,7 @@ import httpx2
 import pytest
 from anthropic import Anthropic, APIConnectionError, APIStatusError
 
-from commands.backends.anthropic.client import (
-    failure_of,
-    make_client,
-    told,
-    with_retries,
-)
+from commands.backends.anthropic.client import failure_of, make_client, told, with_retries
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from tests.providers.anthropic.exchange import Fault
 from tests.providers.anthropic.server import FakeAnthropic
@@ -74,30 +69,29 @@ def test_a_token_does_as_well(
         assert client.models.list().data == []
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_key_that_is_refused_is_no_credential(status: int) -> None:
-    """The exit code tells a script what to put right."""
-    with pytest.raises(NoCredentials, match=f"HTTP {status}") as caught:
-        raise failure_of(answered(status, f"{CANARY} is not allowed")).of_free_call()
-
-    assert CANARY not in told_of(caught.value)
+POOR = "Your credit balance is too low to access the API."
 
 
 @pytest.mark.parametrize(
-    ("status", "code"),
+    ("status", "words", "code", "told", "remedy"),
     [
-        (429, "enforced_spend_limit_reached"),
-        (402, None),
-        (400, None),
+        (401, "{} is not allowed", None, NoCredentials, ""),
+        (403, "{} is not allowed", None, NoCredentials, ""),
+        (429, "Enough.", "enforced_spend_limit_reached", SpendLimitReached, "raise it there"),
+        (402, "Enough.", None, SpendLimitReached, "raise it there"),
+        (400, POOR, None, SpendLimitReached, "raise it there"),
     ],
 )
-def test_a_spend_limit_is_no_rate_limit(status: int, code: str | None) -> None:
-    """Waiting does not help."""
+def test_what_only_the_user_can_put_right_is_told_apart(
+    status: int, words: str, code: str | None, told: type[ProviderError], remedy: str
+) -> None:
+    """Waiting does not help; the exit code tells a script what to put right."""
     details = None if code is None else {"error_code": code}
-    words = "Your credit balance is too low to access the API." if status == 400 else "Enough."
 
-    with pytest.raises(SpendLimitReached, match="raise it there"):
-        raise failure_of(answered(status, words, details=details)).of_free_call()
+    with pytest.raises(told, match=f"HTTP {status}.*{remedy}") as caught:
+        raise failure_of(answered(status, words.format(CANARY), details=details)).of_free_call()
+
+    assert CANARY not in told_of(caught.value)
 
 
 def test_what_the_provider_says_is_told_in_one_line() -> None:

@@ -139,14 +139,6 @@ def test_results_are_read_however_they_come(n_bytes: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("foreign", [b"null\n", b'"hello"\n', b"<html>\n", b'{"x": 1}\n', b"\n"])
-def test_a_line_that_is_no_result_hides_no_other(foreign: bytes) -> None:
-    """What is behind it is paid for."""
-    came = answers(succeeded("a") + foreign + succeeded("b"))
-
-    assert [each.query_key for each in came] == ["a", "b"]
-
-
 def test_a_stream_may_end_within_a_character() -> None:
     """The rest is read another time."""
     cut = '{"custom_id": "é'.encode()[:-1]

@@ -74,12 +74,6 @@ def test_the_schema_is_sent_where_it_is_the_protocol() -> None:
     }
 
 
-def test_an_effort_that_nobody_knows_is_a_fault_of_the_program() -> None:
-    """Settings refuse it before."""
-    with pytest.raises(ValueError, match="an unknown effort: 'little'"):
-        form(effort="little")
-
-
 def test_the_input_of_each_query_is_counted_and_nothing_is_paid(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:

@@ -14,13 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.cluster.pool import (
-    RayPool,
-    ShareActor,
-    WorkChunk,
-    chunks,
-    next_chunk,
-)
+from commands.backends.cluster.pool import RayPool, ShareActor, WorkChunk, chunks, next_chunk
 from commands.backends.loads import load_key
 from commands.errors import ReplicaFailed, WeightsError
 from commands.ports import GeneratedText, GenerationTask

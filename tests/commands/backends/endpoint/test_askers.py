@@ -104,7 +104,7 @@ def test_a_request_is_sent_once_and_its_fate_is_told(
     fake: FakeOpenAI, kind: str, told: tuple[str, ...], error: type[TourneyError] | None
 ) -> None:
     """Nobody pays twice without being told; what others would meet, too, ends the run or waits."""
-    fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above
+    fake.inject(Fault(kind))
 
     failure = failure_of(served(fake.url))
 

@@ -10,19 +10,18 @@ import pytest
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.server import Endpoint
 from commands.errors import ProviderError
-from commands.ports import Answer, NoReply, Reply
+from commands.ports import NoReply, Reply
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from projections.verdicts.queries import queries_digest
+from tests.providers.anthropic.exchange import Kind
 from tests.providers.billing_gateway import Gateway, well
 from tests.providers.openai import MODEL, Json
 from tests.providers.openai_batches.server import FakeOpenAIBatches
-from tests.providers.openai_batches.service import Call, Kind, Trouble, error
+from tests.providers.openai_batches.service import Call, Trouble, error
 from tests.support.builders.anthropic import CANARY, queries
-from tests.support.contracts import BatchJudgeContract
-from tests.support.faults.makers import BatchFaults
+from tests.support.faults.makers import BatchFaults, keys
 from tests.support.faults.makers import Call as AnyCall
-from tests.support.faults.makers import Kind as AnyKind
 
 BEGINNING = datetime(2026, 9, 1, tzinfo=UTC)
 
@@ -54,36 +53,6 @@ def ended(judge: OpenAIBatches, fake: FakeOpenAIBatches, n: int = 20) -> str:
     return created.provider_batch_id
 
 
-def keys(answers: list[Answer]) -> list[str]:
-    """Return which queries were answered."""
-    return sorted(answer.query_key for answer in answers)
-
-
-def keys_of(n: int) -> list[str]:
-    """Return the keys of the queries that are asked."""
-    return sorted(query.query_key for query in queries(n))
-
-
-class TestOpenAIBatches(BatchJudgeContract):
-    """The judge, with the fake that ends batches when it is told to."""
-
-    @pytest.fixture(autouse=True)
-    def _api(self, fake: FakeOpenAIBatches) -> None:
-        self.fake = fake
-
-    def make(self) -> OpenAIBatches:
-        """Return a judge that asks the fake."""
-        return batching(self.fake.url)
-
-    def end(self) -> None:
-        """End them all."""
-        self.fake.end_batches()
-
-    def lose(self, _: str, /) -> None:
-        """Let a month pass."""
-        self.fake.lose_files()
-
-
 CALLS: Mapping[AnyCall, Call] = {
     "create": "order",
     "retrieve": "retrieve",
@@ -91,25 +60,10 @@ CALLS: Mapping[AnyCall, Call] = {
     "cancel": "cancel",
     "results": "content",
 }
-KINDS: Mapping[AnyKind, Kind] = {
-    "rate_limited": "rate_limited",
-    "overloaded": "overloaded",
-    "too_large": "too_large",
-    "usage_limit": "usage_limit",
-    "server_error": "error_before",
-    "no_credit": "no_quota",
-    "cut_before": "cut_before",
-    "cut_after": "cut_after",
-    "error_after": "error_after",
-    "too_late": "too_late",
-    "page": "page",
-    "cut_half": "cut_half",
-    "cut_quietly": "cut_quietly",
-}
 
 
-class TestFaults(BatchFaults):
-    """The faults of every maker, as OpenAI's API has them."""
+class TestOpenAIBatches(BatchFaults):
+    """The judge, with the fake that ends batches when it is told to."""
 
     @pytest.fixture(autouse=True)
     def _api(self, fake: FakeOpenAIBatches) -> None:
@@ -129,16 +83,16 @@ class TestFaults(BatchFaults):
         with FakeOpenAIBatches(api_key="another") as fake:
             yield batching(fake.url)
 
-    def inject(self, call: AnyCall, kind: AnyKind, n: int = 1) -> None:
+    def inject(self, call: AnyCall, kind: Kind, n: int = 1) -> None:
         """Let the next n calls fail."""
         first = "upload" if kind == "too_large" else CALLS[call]  # of the two of an order
-        self.fake.inject(*[Trouble(first, KINDS[kind])] * n)
+        self.fake.inject(*[Trouble(first, kind)] * n)
 
     def end(self) -> None:
         """End them all."""
         self.fake.end_batches()
 
-    def lose(self) -> None:
+    def lose(self, _: str, /) -> None:
         """Let a month pass."""
         self.fake.lose_files()
 
@@ -230,27 +184,31 @@ def test_an_upload_is_free_and_repeated(
 
 
 def test_each_way_that_a_query_ends_is_told(judge: OpenAIBatches, fake: FakeOpenAIBatches) -> None:
-    """Results and failures lie in different files; only what was answered is billed."""
-    asked = queries(5)
+    """Results and failures lie in different files; an answer that is none may have been billed."""
+    asked = queries(6)
     long: Json = {"error": {"code": "context_length_exceeded", "message": "too long"}}
     temperature: Json = {
         "error": {"message": "Unsupported value: 'temperature' does not support 0."}
     }
+    keys = [query.query_key for query in asked]
     fake.service.refused = {
-        asked[0].query_key: (400, long),
-        asked[1].query_key: (400, temperature),
-        asked[2].query_key: (500, {"error": {"message": "Oops"}}),
+        keys[0]: (400, long),
+        keys[1]: (400, temperature),
+        keys[2]: (500, {"error": {"message": "Oops"}}),
+        keys[3]: (200, {"choices": []}),
     }
-    name = ended(judge, fake, 5)
+    name = ended(judge, fake, 6)
 
     answers, state = list(judge.results(name)), judge.retrieve(name)
 
     told = {each.query_key: each for each in answers if isinstance(each, NoReply)}
-    assert [told[query.query_key].reason for query in asked[:3]] == ["rejected", *["errored"] * 2]
-    assert [told[query.query_key].then for query in asked[:3]] == ["go on", "wait", "go on"]
-    assert sum(isinstance(each, Reply) for each in answers) == state.n_succeeded == 2
-    assert sorted(fake.service.billed) == sorted(query.query_key for query in asked[3:])
-    assert state.n_errored == 3
+    assert [(told[each].reason, told[each].then) for each in keys[:4]] == [
+        *(("rejected", "go on"), ("errored", "wait"), ("errored", "go on"), ("errored", "go on"))
+    ]
+    assert told[keys[3]].fate == "perhaps billed"
+    assert sum(isinstance(each, Reply) for each in answers) == 2
+    assert (state.n_succeeded, state.n_errored) == (3, 3)
+    assert sorted(fake.service.billed) == sorted(keys[4:])
 
 
 def test_a_parameter_that_a_model_does_not_take_is_left_out_of_the_next_batch(
@@ -323,27 +281,9 @@ def test_a_parameter_that_one_rejection_quotes_is_left_out_of_that_query_alone(
     assert [[*each.refused] for each in (*first, *second)] == [[]] * 4
 
 
-def test_an_answer_that_is_none_may_have_been_billed(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches
-) -> None:
-    """It is one query's failure; the others are read."""
-    asked = queries(3)
-    fake.service.refused = {asked[0].query_key: (200, {"choices": []})}
-
-    answers = list(judge.results(ended(judge, fake, 3)))
-
-    (failure,) = (each for each in answers if isinstance(each, NoReply))
-    assert (failure.query_key, failure.reason) == (asked[0].query_key, "errored")
-    assert failure.fate == "perhaps billed"
-    assert len(answers) == 3
-
-
 @pytest.mark.parametrize(("ending", "reason"), [("expired", "expired"), ("cancelled", "canceled")])
 def test_a_batch_that_ends_too_soon_keeps_what_was_answered(
-    judge: OpenAIBatches,
-    fake: FakeOpenAIBatches,
-    ending: str,
-    reason: str,
+    judge: OpenAIBatches, fake: FakeOpenAIBatches, ending: str, reason: str
 ) -> None:
     """A day is all that a batch has; a canceled one's files name no other query."""
     name = judge.create(queries(5)).provider_batch_id
@@ -352,7 +292,7 @@ def test_a_batch_that_ends_too_soon_keeps_what_was_answered(
     answers, state = list(judge.results(name)), judge.retrieve(name)
 
     assert [each.reason for each in answers if isinstance(each, NoReply)] == [reason] * 2
-    assert keys(answers) == keys_of(5)
+    assert keys(answers) == sorted(query.query_key for query in queries(5))
     assert len(fake.service.billed) == state.n_succeeded == 3
     assert (state.n_expired, state.n_canceled) == ((2, 0) if reason == "expired" else (0, 2))
 
@@ -369,7 +309,7 @@ def test_what_a_cut_download_of_a_batch_lacks_is_not_taken_for_unanswered(
 
     assert 0 < len(cut) < 4
     assert all(isinstance(each, Reply) for each in cut)
-    assert keys(whole) == keys_of(10)
+    assert keys(whole) == sorted(query.query_key for query in queries(10))
 
 
 def test_a_batch_that_is_invalid_did_nothing(judge: OpenAIBatches, fake: FakeOpenAIBatches) -> None:

@@ -1,7 +1,7 @@
 """What OpenAI's reasoning models do not take is learnt from their first rejection, and recorded."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -168,26 +168,31 @@ def test_two_parameters_that_one_rejection_names_are_both_learnt(ledger: Ledger)
     assert (len(state.responses), learnt(state)) == (4, NAMES)
 
 
-def test_what_was_left_out_in_vain_is_not_left_out_again(ledger: Ledger) -> None:
-    """A gateway that rejects everything, and quotes it, is blamed after few requests."""
+def neither(_: int, body: Json) -> Sent:
+    """Take no limit, by whichever name."""
+    name = (body.keys() & MAX_TOKENS).pop()
+    words = f"Unsupported parameter: '{name}' is not supported."
+    return Sent(400, {"error": {"message": words, "param": name, **USUAL}})
+
+
+def quoting(_: int, __: Json) -> Sent:
+    """Reject everything, and quote it."""
     words = "unknown project; the request was max_tokens=32 temperature=0"
+    return Sent(400, {"error": {"message": words}})
+
+
+@pytest.mark.parametrize(("answer", "n_asked"), [(neither, 2), (quoting, 3)])
+def test_what_was_left_out_in_vain_is_not_left_out_again(
+    ledger: Ledger, answer: Callable[[int, Json], Sent], n_asked: int
+) -> None:
+    """A gateway that rejects everything is blamed after few requests: a setting must change."""
     with (
-        Gateway(lambda *_: Sent(400, {"error": {"message": words}})) as gateway,
+        Gateway(answer) as gateway,
         pytest.raises(ConfigurationError, match="choose another model or server"),
     ):
         judge(gateway, ledger)
 
-    assert len(gateway.asked) == 3
-
-
-def test_another_model_of_the_server_learns_by_itself(ledger: Ledger) -> None:
-    """An older one of the same maker takes a temperature."""
-    with Gateway(reasoning) as gateway:
-        generate(gateway, ledger)
-        generate(gateway, ledger, model="another")
-
-    found = [each.event for each in ledger.read() if isinstance(each.event, ParameterRefused)]
-    assert [each.model for each in found] == [MODEL, MODEL, "another", "another"]
+    assert len(gateway.asked) == n_asked
 
 
 def test_a_judges_effort_and_an_entrants_seed_are_learnt_likewise(ledger: Ledger) -> None:
@@ -199,23 +204,6 @@ def test_a_judges_effort_and_an_entrants_seed_are_learnt_likewise(ledger: Ledger
 
     assert learnt(state) == [("reasoning_effort", None), ("seed", None)]
     assert [each.get("temperature") for each in gateway.asked[-4:]] == [0.7] * 4
-
-
-def test_a_server_that_takes_neither_name_is_not_asked_for_ever(ledger: Ledger) -> None:
-    """Then it is a setting, or the server, that must change."""
-
-    def neither(_: int, body: Json) -> Sent:
-        name = "max_tokens" if "max_tokens" in body else "max_completion_tokens"
-        words = f"Unsupported parameter: '{name}' is not supported."
-        return Sent(400, {"error": {"message": words, "param": name, **USUAL}})
-
-    with (
-        Gateway(neither) as gateway,
-        pytest.raises(ConfigurationError, match="choose another model or server"),
-    ):
-        judge(gateway, ledger)
-
-    assert len(gateway.asked) == 2
 
 
 TOP_K = "Extra inputs are not permitted: top_k"
@@ -252,11 +240,6 @@ def test_nothing_is_learnt_from_a_rejection_that_stays(
 
 def test_a_server_that_was_found_to_take_neither_name_is_asked_once() -> None:
     """Two ledgers that were merged may say so."""
-
-    def neither(_: int, body: Json) -> Sent:
-        words = f"Unsupported parameter: '{(body.keys() & MAX_TOKENS).pop()}'"
-        return Sent(400, {"error": {"message": words, **USUAL}})
-
     with Gateway(neither) as gateway:
         known = [
             ParameterRefused(

@@ -1,12 +1,12 @@
 """Completions as many makers' servers write them, and what is taken from each."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from commands.backends.endpoint._replies import reply_of, text_of
-from commands.ports import GeneratedText, Reply
+from commands.ports import GeneratedText
 from ledger.events.money import Usage
 from tests.providers.openai import MODEL
 from tests.support.builders.events import key
@@ -15,64 +15,51 @@ from tests.support.contracts import QUERIES
 QUERY = QUERIES[0]
 
 
-def completion(message: Mapping[str, object], finish_reason: str | None = "stop") -> bytes:
-    """Return a completion with a message, and no word on tokens."""
+def completion(
+    message: Mapping[str, object], finish_reason: str | None = "stop", usage: object = None
+) -> bytes:
+    """Return a completion with a message, by default with no word on tokens."""
     choice = {"message": message, "finish_reason": finish_reason}
-    return json.dumps({"model": MODEL, "choices": [choice]}).encode()
+    return json.dumps({"model": MODEL, "choices": [choice], "usage": usage}).encode()
 
 
-def reply_with(usage: object) -> Reply:
-    """Return a reply with this usage."""
-    body = json.loads(completion({"content": "VERDICT: A"}))
-    return reply_of(QUERY.query_key, json.dumps({**body, "usage": usage}).encode())
+def text_with(
+    message: Mapping[str, object], finish_reason: str = "stop", stop: Sequence[str] = ()
+) -> GeneratedText:
+    """Return an entrant's text."""
+    usage = {"prompt_tokens": 7, "completion_tokens": 2}
+    body = completion(message, finish_reason, usage)
+    text = text_of(key("response"), body, elapsed_s=0.5, stop=stop)
+    assert isinstance(text, GeneratedText)
+    return text
 
 
-@pytest.mark.parametrize("details", [None, {}, {"cached_tokens": None}, {"cached_tokens": 99}])
-def test_servers_tell_of_their_cache_in_many_ways(details: object) -> None:
-    """Some tell nothing of it, and no sum of tokens may fall below none."""
-    usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": details}
-
-    counted = reply_with(usage).usage
-
-    assert counted is not None
-    assert (counted.n_input + counted.n_cache_read, counted.n_output) == (7, 2)
+PLAIN = {"prompt_tokens": 70, "completion_tokens": 2}
+WROTE = {"cached_tokens": 10, "cache_write_tokens": 50}  # OpenAI bills a surcharge since GPT-5.6
 
 
 @pytest.mark.parametrize(
     ("told", "usage"),
     [
-        ({"prompt_tokens": 20.0, "completion_tokens": 5.0}, Usage(n_input=20, n_output=5)),
-        ({"prompt_tokens": -1, "completion_tokens": 5}, None),
-        (None, None),
+        (None, None),  # not known, which is not the same as none
+        (PLAIN | {"prompt_tokens": -1}, None),
+        ({"prompt_tokens": 70.0, "completion_tokens": 2.0}, Usage(70, 2)),
+        (PLAIN | {"prompt_tokens_details": None}, Usage(70, 2)),
+        (PLAIN | {"prompt_tokens_details": {}}, Usage(70, 2)),
+        (PLAIN | {"prompt_tokens_details": {"cached_tokens": None}}, Usage(70, 2)),
+        (PLAIN | {"prompt_tokens_details": {"cached_tokens": 99}}, Usage(0, 2, n_cache_read=70)),
+        (PLAIN | {"prompt_tokens_details": WROTE}, Usage(10, 2, 50, n_cache_read=10)),
+        (PLAIN | {"prompt_cache_hit_tokens": 64}, Usage(6, 2, n_cache_read=64)),  # DeepSeek
+        # thinking: Google counts it in the total alone, others among the completion's tokens
+        ({"prompt_tokens": 21, "completion_tokens": 2, "total_tokens": 83}, Usage(21, 62)),
+        ({"prompt_tokens": 21, "completion_tokens": 62, "total_tokens": 83}, Usage(21, 62)),
     ],
 )
-def test_a_server_need_not_count(told: object, usage: Usage | None) -> None:
-    """Then nothing is known of tokens, which is not the same as none."""
-    assert reply_with(told).usage == usage
+def test_servers_count_in_many_ways_or_not_at_all(told: object, usage: Usage | None) -> None:
+    """Each token is paid for once: read from a cache, written to it, thought, or plain."""
+    body = completion({"content": "VERDICT: A"}, usage=told)
 
-
-def test_thinking_is_paid_for_as_output() -> None:
-    """Google counts it in the total alone; others count it among the completion's tokens."""
-    apart = reply_with({"prompt_tokens": 21, "completion_tokens": 2, "total_tokens": 83})
-    among = reply_with({"prompt_tokens": 21, "completion_tokens": 62, "total_tokens": 83})
-
-    assert apart.usage == among.usage == Usage(n_input=21, n_output=62)
-
-
-def test_deepseeks_cache_is_told_by_another_name() -> None:
-    """A read costs a tenth, and less, of plain input."""
-    usage = {"prompt_tokens": 70, "completion_tokens": 2, "prompt_cache_hit_tokens": 64}
-
-    assert reply_with(usage).usage == Usage(n_input=6, n_output=2, n_cache_read=64)
-
-
-def test_what_a_cache_wrote_is_not_input_a_second_time() -> None:
-    """OpenAI bills a surcharge for it since GPT-5.6."""
-    details = {"cached_tokens": 10, "cache_write_tokens": 50}
-    usage = {"prompt_tokens": 70, "completion_tokens": 2, "prompt_tokens_details": details}
-
-    expected = Usage(n_input=10, n_output=2, n_cache_write_5m=50, n_cache_read=10)
-    assert reply_with(usage).usage == expected
+    assert reply_of(QUERY.query_key, body).usage == usage
 
 
 @pytest.mark.parametrize(
@@ -93,11 +80,7 @@ def test_what_a_cache_wrote_is_not_input_a_second_time() -> None:
 def test_reasoning_is_not_part_of_a_reply(message: dict[str, object]) -> None:
     """A verdict that was considered and dropped must not be read for the verdict."""
     assert reply_of(QUERY.query_key, completion(message)).text == "VERDICT: A"
-    generated = json.loads(completion(message))
-    generated["usage"] = {"prompt_tokens": 1, "completion_tokens": 1}
-    text = text_of(key("r"), json.dumps(generated).encode(), elapsed_s=1.0)
-    assert isinstance(text, GeneratedText)
-    assert text.text == "VERDICT: A"
+    assert text_with(message).text == "VERDICT: A"
 
 
 @pytest.mark.parametrize(
@@ -133,12 +116,8 @@ def test_a_refusal_is_told_apart_from_an_answer(message: dict[str, object]) -> N
 @pytest.mark.parametrize("key_of_it", ["reasoning_content", "reasoning"])
 def test_reasoning_is_kept_beside_the_answer(key_of_it: str) -> None:
     """Judges read the answer; what led to it is still on record."""
-    body = json.loads(completion({"content": "4", key_of_it: "two and two"}))
-    body["usage"] = {"prompt_tokens": 7, "completion_tokens": 2}
+    answer = text_with({"content": "4", key_of_it: "two and two"})
 
-    answer = text_of(key("response"), json.dumps(body).encode(), elapsed_s=0.5)
-
-    assert isinstance(answer, GeneratedText)
     assert (answer.text, answer.reasoning) == ("4", "two and two")
 
 
@@ -155,12 +134,6 @@ def test_a_text_that_ended_a_response_of_tgi_is_no_part_of_it(
     finish_reason: str, content: str, text: str
 ) -> None:
     """It has words of its own for how a response ends, and leaves in what ended it."""
-    body = json.loads(completion({"content": content}, finish_reason))
-    body["usage"] = {"prompt_tokens": 7, "completion_tokens": 2}
+    answer = text_with({"content": content}, finish_reason, ["END", "\n\nQ:"])
 
-    answer = text_of(
-        key("response"), json.dumps(body).encode(), elapsed_s=0.5, stop=["END", "\n\nQ:"]
-    )
-
-    assert isinstance(answer, GeneratedText)
     assert (answer.text, answer.finish_reason) == (text, finish_reason)

@@ -11,10 +11,7 @@ from projections.verdicts.queries import VERDICT_SCHEMA
 from tests.support.contracts import QUERIES
 
 QUERY = QUERIES[0]
-TURNS = (
-    {"role": "system", "content": QUERY.system},
-    {"role": "user", "content": QUERY.user},
-)
+TURNS = ({"role": "system", "content": QUERY.system}, {"role": "user", "content": QUERY.user})
 
 
 def body(provider: Provider = "endpoint", **parameters: str) -> dict[str, object]:

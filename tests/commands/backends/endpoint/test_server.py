@@ -51,25 +51,26 @@ def test_an_answer_that_is_compressed_all_the_same_is_read(
 
 
 @pytest.mark.parametrize(
-    "content", [b"no gzip", gzip.compress(b"x" * 9_000_000)], ids=["none", "too large"]
+    ("content", "headers", "why"),
+    [
+        (b"no gzip", {"content-encoding": "gzip"}, ""),
+        (gzip.compress(b"x" * 9_000_000), {"content-encoding": "gzip"}, ""),
+        (b"x" * 9_000_000, {}, "more than 8,000,000 bytes"),
+    ],
+    ids=["none", "too large once it is read", "too large"],
 )
-def test_a_compressed_answer_that_cannot_be_read_is_none(content: bytes) -> None:
-    """It is something else, or would fill the memory."""
-    answer = Sent(200, content, {"content-encoding": "gzip"})
-    with Gateway(lambda _, __: answer) as gateway, pytest.raises(openai.APIConnectionError):
-        posted(gateway.url)
-
-
-def test_an_answer_that_is_too_large_is_not_kept() -> None:
-    """Two at a time took gigabytes."""
-    answer = Sent(200, b"x" * 9_000_000)
+def test_an_answer_that_cannot_be_read_or_kept_is_none(
+    content: bytes, headers: Mapping[str, str], why: str
+) -> None:
+    """It is something else, or would fill the memory: two at a time took gigabytes."""
+    answer = Sent(200, content, headers)
     with (
         Gateway(lambda _, __: answer) as gateway,
         pytest.raises(openai.APIConnectionError) as caught,
     ):
         posted(gateway.url)
 
-    assert "more than 8,000,000 bytes" in str(caught.value.__cause__)
+    assert why in str(caught.value.__cause__)
 
 
 def test_an_answer_that_never_ends_times_out(monkeypatch: pytest.MonkeyPatch) -> None:

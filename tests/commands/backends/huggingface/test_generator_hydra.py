@@ -26,17 +26,9 @@ Tasks = Callable[..., list[GenerationTask]]
 
 
 @pytest.fixture
-def files(hydra_files: HydraFiles) -> HydraFiles:
-    """Give the files of three heads: merging more would take longer than what is tested here."""
-    return hydra_files._replace(
-        security=hydra_files.security[:3], robustness=hydra_files.robustness[:3]
-    )
-
-
-@pytest.fixture
-def rated(files: HydraFiles, tasks: Tasks) -> list[GenerationTask]:
+def rated(three_heads: HydraFiles, tasks: Tasks) -> list[GenerationTask]:
     """Give what a full jury with an uncertainty head is asked."""
-    return tasks(hydra_entrant(files, uncertainty=adapter(files.uncertainty)), PROMPTS)
+    return tasks(hydra_entrant(three_heads, uncertainty=adapter(three_heads.uncertainty)), PROMPTS)
 
 
 def told(answer: GeneratedText) -> Diagnostics:
@@ -53,14 +45,14 @@ def facts(answer: GeneratedText) -> object:
 
 
 def test_four_entrants_answer_by_three_loads(
-    files: HydraFiles, entrant: Build, tasks: Tasks
+    three_heads: HydraFiles, entrant: Build, tasks: Tasks
 ) -> None:
     """On each prompt the Hydras draft with the same head, whether a jury is asked or not."""
     roster = (
-        entrant(folder=files.weights, entrant_id=ROSTER[0]),
-        hydra_entrant(files, entrant_id=ROSTER[1], robustness=(), bypass_jury=True),
-        hydra_entrant(files, entrant_id=ROSTER[2], bypass_jury=True),
-        hydra_entrant(files, entrant_id=ROSTER[3]),
+        entrant(folder=three_heads.weights, entrant_id=ROSTER[0]),
+        hydra_entrant(three_heads, entrant_id=ROSTER[1], robustness=(), bypass_jury=True),
+        hydra_entrant(three_heads, entrant_id=ROSTER[2], bypass_jury=True),
+        hydra_entrant(three_heads, entrant_id=ROSTER[3]),
     )
     loads: list[str] = []
 
@@ -83,12 +75,12 @@ def test_four_entrants_answer_by_three_loads(
 
 
 def test_a_prompts_own_system_prompt_is_read(
-    files: HydraFiles, entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast
+    three_heads: HydraFiles, entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     """By plain weights and by a Hydra alike, before the question."""
     talk = (("system", "Be brief."), ("user", "Which dose?"))
 
-    for who in (entrant(folder=files.weights), hydra_entrant(files)):
+    for who in (entrant(folder=three_heads.weights), hydra_entrant(three_heads)):
         (task,) = tasks(who, ["as recorded"])
         (answer,) = answers([dataclasses.replace(task, messages=talk)])
 
@@ -97,10 +89,10 @@ def test_a_prompts_own_system_prompt_is_read(
 
 
 def test_only_who_has_an_uncertainty_head_is_rated(
-    files: HydraFiles, tasks: Tasks, rated: list[GenerationTask]
+    three_heads: HydraFiles, tasks: Tasks, rated: list[GenerationTask]
 ) -> None:
     """The rate is of the response, and changes nothing of it."""
-    unrated = answers(tasks(hydra_entrant(files), PROMPTS))
+    unrated = answers(tasks(hydra_entrant(three_heads), PROMPTS))
 
     made = answers(rated)
 
@@ -112,10 +104,10 @@ def test_only_who_has_an_uncertainty_head_is_rated(
 
 
 def test_who_is_rated_needs_room_for_the_question(
-    files: HydraFiles, tasks: Tasks, rated: list[GenerationTask]
+    three_heads: HydraFiles, tasks: Tasks, rated: list[GenerationTask]
 ) -> None:
     """The prompt is read a second time, with the answer and what is asked of it behind it."""
-    (unrated,) = tasks(hydra_entrant(files, entrant_id="unrated"), ["?" * 100])
+    (unrated,) = tasks(hydra_entrant(three_heads, entrant_id="unrated"), ["?" * 100])
     (asked,) = tasks(rated[0].entrant, ["?" * 100])
 
     answer, failure = results([unrated, asked])
@@ -130,9 +122,7 @@ def test_who_is_rated_needs_room_for_the_question(
     )
 
 
-def test_who_is_rated_is_asked_about_the_prompt_that_was_shown(
-    rated: list[GenerationTask],
-) -> None:
+def test_who_is_rated_is_asked_about_the_prompt_that_was_shown(rated: list[GenerationTask]) -> None:
     """What was left out of a prompt that may be cut would not fit into the question either."""
     task = dataclasses.replace(
         rated[0], prompt_text="?" * 300, options=GenerationOptions(may_truncate=True)

@@ -18,13 +18,7 @@ from commands.backends.weights.sampling import SamplingSettings
 from commands.ports import GenerationTask
 from ledger.events.registration import Entrant
 from tests.support.weights.families import family_model
-from tests.support.weights.hydra import (
-    N_HEADS,
-    HeadRoles,
-    HydraFiles,
-    head_row,
-    hydra_entrant,
-)
+from tests.support.weights.hydra import N_HEADS, HeadRoles, HydraFiles, head_row, hydra_entrant
 from tests.support.weights.tiny import tiny
 
 CPU = torch.device("cpu")

@@ -16,12 +16,7 @@ from commands.backends.weights.loaded import (
     prepare_device,
 )
 from commands.errors import ConfigurationError
-from commands.ports import (
-    ContinuationLikelihood,
-    GeneratedText,
-    GenerationOptions,
-    GenerationTask,
-)
+from commands.ports import ContinuationLikelihood, GeneratedText, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from tests.support.weights.accelerators import FREE, accelerators
 from tests.support.weights.hydra import HydraFiles, adapter, hydra_entrant
@@ -41,12 +36,6 @@ WARPED = GenerationOptions(top_p=0.9, top_k=40, min_p=0.01, repetition_penalty=1
 
 Build = Callable[..., Entrant]
 Tasks = Callable[..., list[GenerationTask]]
-
-
-@pytest.fixture
-def files(hydra_files: HydraFiles) -> HydraFiles:
-    """Give the files of three heads, of one training: each load merges them anew."""
-    return hydra_files._replace(security=hydra_files.security[:3], robustness=())
 
 
 def usual(device: str) -> Load:
@@ -129,10 +118,12 @@ def test_weights_answer_alike(
 @pytest.mark.parametrize(
     "changes", [{}, pytest.param({"bypass_jury": True}, marks=pytest.mark.nightly)]
 )
-def test_a_hydra_answers_alike(files: HydraFiles, tasks: Tasks, changes: dict[str, object]) -> None:
+def test_a_hydra_answers_alike(
+    three_heads: HydraFiles, tasks: Tasks, changes: dict[str, object]
+) -> None:
     """Drafts, votes and what a head says of the answer are those of the CPU."""
     rated = hydra_entrant(
-        files, uncertainty=adapter(files.uncertainty), max_new_tokens=2, **changes
+        three_heads, uncertainty=adapter(three_heads.uncertainty), max_new_tokens=2, **changes
     )
     owed, load = tasks(rated, PROMPTS[:2]), moving(rated)
 
@@ -152,9 +143,11 @@ def test_passages_are_as_likely(entrant: Build) -> None:
 
 
 @pytest.mark.parametrize("kind", [pytest.param("cuda", marks=pytest.mark.nightly), "mps"])
-def test_passages_are_as_likely_by_a_hydra(files: HydraFiles, kind: str) -> None:
+def test_passages_are_as_likely_by_a_hydra(three_heads: HydraFiles, kind: str) -> None:
     """What is added up in float64 is added up where there is float64."""
-    jury = hydra_entrant(files, uncertainty=adapter(files.uncertainty))  # as is loaded above
+    jury = hydra_entrant(
+        three_heads, uncertainty=adapter(three_heads.uncertainty)
+    )  # as is loaded above
     load = moving(jury)
     with accelerators(kind=kind):
         on_gpu = read(jury, kind, load)

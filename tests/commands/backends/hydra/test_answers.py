@@ -10,12 +10,7 @@ from transformers import Olmo2ForCausalLM, PreTrainedTokenizerFast
 
 from commands.backends.huggingface.generator import answer_tasks
 from commands.backends.hydra import answers as uncertainty
-from commands.backends.hydra.answers import (
-    Answer,
-    answer_as_hydra,
-    n_correctness_tokens,
-    p_correct,
-)
+from commands.backends.hydra.answers import Answer, answer_as_hydra, n_correctness_tokens, p_correct
 from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.answers import DecodingRules, PromptRow, make_ending
 from commands.backends.weights.chat import encode, encode_prompt

@@ -25,18 +25,10 @@ N = 3  # heads
 
 
 @pytest.fixture(scope="module")
-def files(hydra_files: HydraFiles) -> HydraFiles:
-    """Give the files of three heads: merging more would take longer than what is tested here."""
-    return hydra_files._replace(
-        security=hydra_files.security[:N], robustness=hydra_files.robustness[:N]
-    )
-
-
-@pytest.fixture(scope="module")
-def heads(files: HydraFiles) -> list[Olmo2ForCausalLM]:
+def heads(three_heads: HydraFiles) -> list[Olmo2ForCausalLM]:
     """Give a whole model for each head, in float64."""
-    pairs = zip(files.security, files.robustness, strict=True)
-    return [copied_head(files.weights, *pair).double() for pair in pairs]
+    pairs = zip(three_heads.security, three_heads.robustness, strict=True)
+    return [copied_head(three_heads.weights, *pair).double() for pair in pairs]
 
 
 def by_draft(
@@ -69,10 +61,10 @@ def told(log_p: torch.Tensor, read: ContinuationLikelihood) -> torch.Tensor:
     ],
 )
 def test_a_text_is_as_likely_as_it_is_sampled(
-    files: HydraFiles, heads: list[Olmo2ForCausalLM], beta: float | None, batch_tokens: int
+    three_heads: HydraFiles, heads: list[Olmo2ForCausalLM], beta: float | None, batch_tokens: int
 ) -> None:
     """One head drafts a whole text: its chances are a mean of products, no product of means."""
-    entrant = hydra_entrant(files, bypass_jury=beta is None, beta=beta or 1.0)
+    entrant = hydra_entrant(three_heads, bypass_jury=beta is None, beta=beta or 1.0)
 
     read = readings(passages_of(entrant, *PAIRS), batch_tokens)
 
@@ -88,10 +80,11 @@ def test_a_text_is_as_likely_as_it_is_sampled(
         assert len(each.text_ids) == 1 or abs(float(apart) - by_hand) > 1e-3
 
 
-def test_juries_of_one_load_are_read_apart(files: HydraFiles) -> None:
+def test_juries_of_one_load_are_read_apart(three_heads: HydraFiles) -> None:
     """Without its jury, or by another beta, the same heads say something else."""
     entrants = [
-        hydra_entrant(files, **changes) for changes in ({}, {"beta": BETA}, {"bypass_jury": True})
+        hydra_entrant(three_heads, **changes)
+        for changes in ({}, {"beta": BETA}, {"bypass_jury": True})
     ]
     passages = [
         replace(passage, key=f"{n} {passage.key}")

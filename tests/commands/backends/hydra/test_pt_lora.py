@@ -52,9 +52,7 @@ def saved(folder: Path, content: object) -> Path:
 
 @pytest.mark.parametrize("save", [save_slim, save_fat])
 def test_a_file_makes_of_our_mlps_what_it_made_of_theirs(
-    base: Callable[[], PreTrainedModel],
-    tmp_path: Path,
-    save: Callable[..., Path],
+    base: Callable[[], PreTrainedModel], tmp_path: Path, save: Callable[..., Path]
 ) -> None:
     """The check knows nothing of names: each block computes the same with the LoRA beside it."""
     head = original_head(base(), BOTH, rank=RANK)

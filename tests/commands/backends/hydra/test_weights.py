@@ -15,13 +15,7 @@ from commands.backends.hydra.weights import check_hydra, load_hydra, read_shards
 from commands.errors import WeightsError
 from commands.ports import GenerationTask
 from ledger.events.registration import Entrant, Hydra
-from tests.support.weights.hydra import (
-    HydraFiles,
-    adapter,
-    hydra_entrant,
-    save_shard,
-    tiny_olmo2,
-)
+from tests.support.weights.hydra import HydraFiles, adapter, hydra_entrant, save_shard, tiny_olmo2
 from tests.support.weights.tiny import save_weights
 
 CPU = torch.device("cpu")
@@ -137,10 +131,7 @@ def test_what_must_be_known_to_ask_a_hydra_is_loaded_with_it(hydra_files: HydraF
     ],
 )
 def test_weights_of_another_kind_are_refused(
-    hydra_files: HydraFiles,
-    respecified: Callable[..., Path],
-    changed: dict[str, object],
-    why: str,
+    hydra_files: HydraFiles, respecified: Callable[..., Path], changed: dict[str, object], why: str
 ) -> None:
     """Other layers have other parts, of which nothing is known here."""
     folder = respecified(hydra_files.weights, "config.json", **changed)

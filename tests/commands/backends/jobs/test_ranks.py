@@ -57,11 +57,6 @@ def never() -> object:
     raise AssertionError
 
 
-def test_a_process_alone_does_the_work_itself() -> None:
-    """As most do."""
-    assert on_first_rank(Call("job", "run"), lambda: 3) == 3
-
-
 def test_all_get_what_the_first_found(processes: Processes) -> None:
     """Call by call, though the first may be ahead."""
     for n in range(3):
@@ -113,20 +108,6 @@ def test_who_waits_for_a_call_that_does_not_come_says_so(
         " it called evaluate('sum') (step 1) instead;"
         " make each call in all processes in the same order, or only in the first one"
     )
-
-
-def test_who_comes_first_waits(processes: Processes) -> None:
-    """However long the first process takes."""
-    found: list[object] = []
-    waiting = threading.Thread(target=lambda: found.append(processes.call(1, never)))
-    waiting.start()
-    while not ranks._n_calls:  # it has not called yet
-        pass
-    ranks._n_calls.clear()
-    processes.call(0, lambda: 7)
-    waiting.join()
-
-    assert found == [7]
 
 
 def test_a_failure_of_the_first_is_told_to_all(processes: Processes) -> None:

@@ -1,5 +1,6 @@
 """A model that is being trained is lent, and handed back as it was."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,17 +28,26 @@ def modes(model: torch.nn.Module) -> list[bool]:
     return [module.training for module in model.modules()]
 
 
-def test_each_part_of_a_model_gets_its_own_mode_back(model: PreTrainedModel) -> None:
-    """A frozen part that a trainer keeps without dropout would be trained with it from then on."""
-    model.get_submodule("model.layers.0").eval()
-    before = modes(model)
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_each_part_of_a_model_gets_its_own_mode_back(
+    model: PreTrainedModel, error: type[BaseException] | None
+) -> None:
+    """A frozen part that a trainer keeps without dropout would be trained with it from then on.
 
-    with in_evaluation_mode(model):
-        at_work = modes(model)
+    Who stops an evaluation goes on training, too.
+    """
+    model.get_submodule("model.layers.0").eval()
+    settings, before, at_work = model.generation_config, modes(model), list[bool]()
+
+    with pytest.raises(error) if error else nullcontext(), in_evaluation_mode(model):
+        at_work += modes(model)
+        if error:
+            raise error
 
     assert not any(at_work)
     assert len({*before}) == 2
     assert modes(model) == before
+    assert model.generation_config is settings
 
 
 @pytest.mark.parametrize("has_own", [False, True])
@@ -54,17 +64,6 @@ def test_a_model_within_another_keeps_its_settings(lora_model: PeftModel, *, has
     assert lora_model.get_base_model().generation_config is inner
     assert whole.generation_config is outer
     assert ("generation_config" in vars(lora_model)) == has_own
-
-
-def test_what_a_trainer_broke_off_is_handed_back_too(model: PreTrainedModel) -> None:
-    """Who stops an evaluation goes on training."""
-    settings, before = model.generation_config, modes(model)
-
-    with pytest.raises(KeyboardInterrupt), in_evaluation_mode(model):
-        raise KeyboardInterrupt
-
-    assert model.generation_config is settings
-    assert modes(model) == before
 
 
 def test_a_lone_number_is_part_of_the_content(model: PreTrainedModel) -> None:

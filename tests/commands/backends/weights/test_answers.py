@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.weights.answers import Decoded, Ending, PromptRow
+from commands.backends.weights.answers import Ending
 from commands.backends.weights.chat import decode_text
-from commands.backends.weights.sampling import BROKEN
-from ledger.identity import digest_of
 
 PIECES = ["<s>", "a", "b", "ab", "ba", "\n", "\n\n", "b\n"]
 
@@ -81,15 +79,3 @@ def test_a_tail_that_begins_within_a_letter_is_not_mistaken_for_a_stop_text(
     stopped = Ending(frozenset(), (broken,), partial(decode_text, tokenizer))
 
     assert decoded(stopped, tokens) == tokens
-
-
-def test_a_row_ends_at_its_limit_its_end_or_a_broken_token() -> None:
-    """What its batch does meanwhile is of no account."""
-
-    def ended(*tokens: int) -> list[bool]:
-        row = Decoded(PromptRow(digest_of("prompt"), (1,), 3))
-        return [row.extend(token, ending("ab")) for token in tokens]
-
-    assert ended(1, 1, 1) == [False, False, True]
-    assert ended(1, 2) == [False, True]
-    assert ended(1, BROKEN) == [False, True]

@@ -11,6 +11,7 @@ from ledger.events.options import EntrantOptions
 from tests.support.weights.tiny import with_template
 
 FOLDER = Path("weights")
+BAD = EntrantOptions(template_arguments='{"bad":true}')
 
 
 def test_a_prompt_becomes_one_user_turn_and_the_answer_is_next(
@@ -52,6 +53,10 @@ def test_the_end_of_turn_is_read_off_the_template(
         ("{{ raise_exception('no users here') }}", "no users here"),
         ("{% if %}", "the chat template fails"),
         ("{% for m in messages %}{{ m['content'][0]['text'] }}{% endfor %}", "leaves .* out"),
+        (
+            "{% if bad %}{{ 1 // 0 }}{% endif %}{{ messages[0].content }}",
+            "correct system or template_arguments",
+        ),
     ],
 )
 def test_a_template_that_fails_or_shows_no_prompt_is_refused(
@@ -59,7 +64,7 @@ def test_a_template_that_fails_or_shows_no_prompt_is_refused(
 ) -> None:
     """It comes from whoever made the weights; one for images drops plain text without a word."""
     with pytest.raises(WeightsError, match=why) as refusal:
-        require_chat(with_template(tokenizer, template), FOLDER)
+        require_chat(with_template(tokenizer, template), FOLDER, [EntrantOptions(), BAD])
 
     assert "\n" not in str(refusal.value)
 
@@ -104,13 +109,3 @@ def test_arguments_reach_the_template(tokenizer: PreTrainedTokenizerFast) -> Non
 
     assert thinking.decode(list(encode_prompt(thinking, "a", options))) == "a hm"
     assert thinking.decode(list(encode_prompt(thinking, "a"))) == "a"
-
-
-def test_a_template_that_fails_with_the_settings_is_refused(
-    tokenizer: PreTrainedTokenizerFast,
-) -> None:
-    """Before the first prompt, with a word on what to correct."""
-    picky = with_template(tokenizer, "{% if bad %}{{ 1 // 0 }}{% endif %}{{ messages[0].content }}")
-
-    with pytest.raises(WeightsError, match="correct system or template_arguments"):
-        require_chat(picky, FOLDER, [EntrantOptions(template_arguments='{"bad":true}')])

@@ -8,42 +8,29 @@ from msgspec.structs import replace
 
 from commands.backends.hydra.likelihoods import HydraHeads
 from commands.backends.hydra.weights import load_hydra
-from commands.backends.weights.likelihoods import (
-    Heads,
-    compute_rows,
-    input_rows,
-)
+from commands.backends.weights.likelihoods import compute_rows, input_rows
 from commands.backends.weights.windows import Window
 from ledger.events.registration import Hydra
 from tests.support.weights.hydra import HydraFiles, hydra_entrant
 
 CPU = torch.device("cpu")
-WINDOWS = (
-    Window((0, *range(30, 60)), 1),
-    Window((0, *range(40, 52)), 5),
-    Window((0, 70, 71), 2),
-)
+WINDOWS = (Window((0, *range(30, 60)), 1), Window((0, *range(40, 52)), 5), Window((0, 70, 71), 2))
 
 
-def require_equal(heads: Heads) -> None:
-    """Require the same of a token at a time, of a few, and of all together."""
-    rows = input_rows(WINDOWS)
-    whole = compute_rows(heads, rows)
-    for n_logits in (1, 270 * 9 * 4):
-        pieces = compute_rows(heads, rows, n_logits=n_logits)
-        for window in WINDOWS:
-            assert pieces[window].predicted == whole[window].predicted
-            assert pieces[window].log_likelihood == pytest.approx(
-                whole[window].log_likelihood, rel=0, abs=1e-4
-            )
-
-
-def test_a_hydra_weighs_the_same_in_pieces(hydra_files: HydraFiles) -> None:
-    """What the heads have said so far goes on from piece to piece, with a jury and without."""
-    files = hydra_files._replace(security=hydra_files.security[:3], robustness=())
-    entrant = hydra_entrant(files)
+def test_a_hydra_weighs_the_same_in_pieces(three_heads: HydraFiles) -> None:
+    """By a token at a time, or a few: what was said so far goes on, with a jury and without."""
+    entrant = hydra_entrant(three_heads)
     jury = cast("Hydra", entrant.hydra)
     model = load_hydra(entrant, jury, CPU).model
 
-    for heads in (jury, replace(jury, bypass_jury=True)):
-        require_equal(HydraHeads(model, heads))
+    for chosen in (jury, replace(jury, bypass_jury=True)):
+        heads = HydraHeads(model, chosen)
+        rows = input_rows(WINDOWS)
+        whole = compute_rows(heads, rows)
+        for n_logits in (1, 270 * 9 * 4):
+            pieces = compute_rows(heads, rows, n_logits=n_logits)
+            for window in WINDOWS:
+                assert pieces[window].predicted == whole[window].predicted
+                assert pieces[window].log_likelihood == pytest.approx(
+                    whole[window].log_likelihood, rel=0, abs=1e-4
+                )

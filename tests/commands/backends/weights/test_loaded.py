@@ -104,11 +104,7 @@ def test_a_folder_that_is_none_of_weights_is_refused(
     ],
 )
 def test_weights_that_are_not_those_of_the_config_are_refused(
-    entrant: Build,
-    weights: Path,
-    respecified: Respecified,
-    setting: dict[str, object],
-    why: str,
+    entrant: Build, weights: Path, respecified: Respecified, setting: dict[str, object], why: str
 ) -> None:
     """By itself transformers fills the gaps with random numbers and goes on."""
     folder = respecified(weights, "config.json", **setting)

@@ -13,14 +13,11 @@ from peft import IA3Config, LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from commands.backends.weights.lora import (
-    Lora,
-    merge_lora,
-    read_lora,
-    require_head_lora,
-)
+from commands.backends.weights.lora import Lora, merge_lora, read_lora, require_head_lora
 from commands.errors import WeightsError
 from tests.support.weights.families import family_model
+
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 
 LAYER = "base_model.model.model.layers"
 LAYERS = range(4, 6)
@@ -93,7 +90,6 @@ def respelt(folder: Path, changed: dict[str, torch.Tensor]) -> Path:
     return folder
 
 
-@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 def test_two_adapters_are_merged_one_after_the_other(
     weights: Path, adapters: tuple[Path, Path]
 ) -> None:
@@ -231,7 +227,6 @@ PARTS = (
 )
 
 
-@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 @pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`:UserWarning")
 @pytest.mark.parametrize(
     "part",
@@ -271,7 +266,6 @@ def tied(weights: Path) -> PreTrainedModel:
     return model
 
 
-@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 def test_an_adapter_of_another_vocabulary_says_so(weights: Path, tmp_path: Path) -> None:
     """A list of tensors told nobody what to do."""
     larger = base(weights)

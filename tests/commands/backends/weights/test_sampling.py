@@ -5,6 +5,7 @@ Penalty, top-k and min-p are as transformers has them, and blind to padding.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,7 @@ CPU = torch.device("cpu")
     ("counter", "key", "words"),
     [
         ((0,) * 4, (0,) * 2, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
-        (
-            (0xFFFFFFFF,) * 4,
-            (0xFFFFFFFF,) * 2,
-            (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD),
-        ),
+        ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
         (
             (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
             (0xA4093822, 0x299F31D0),
@@ -223,16 +220,6 @@ def test_broken_logits_are_seen_in_their_row_whatever_the_settings(broken: list[
         assert choose(rows, HISTORY, how, noise).is_finite.tolist() == [False, True]
 
 
-def as_chosen(owed: list[GenerationTask]) -> list[GenerationTask]:
-    """Return tasks asked as a tournament asks them."""
-    return [
-        GenerationTask(
-            task.response_key, task.entrant, task.prompt_text, task.seed, options_of(task.entrant)
-        )
-        for task in owed
-    ]
-
-
 SETTINGS = {
     "nothing": EntrantOptions(),
     "top_k": EntrantOptions(top_k=2),
@@ -253,6 +240,7 @@ def test_each_setting_reaches_weights_on_this_machine(
     said = {}
     for name, chosen in SETTINGS.items():
         one = entrant(folder=weights, temperature=1.5, options=chosen, max_new_tokens=7)
-        (said[name],) = texts(as_chosen(tasks(one, PROMPTS[:1])))
+        (task,) = tasks(one, PROMPTS[:1])
+        (said[name],) = texts([replace(task, options=options_of(one))])
 
     assert len({*said.values()}) == len(said)

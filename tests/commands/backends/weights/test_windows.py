@@ -73,11 +73,6 @@ def test_a_long_context_loses_its_beginning_but_not_its_mark(
     assert split_windows(whole, 4, rolls=rolls) == TextWindows((*windows,), n_dropped)
 
 
-def test_a_text_that_is_longer_is_not_cut_unless_it_rolls() -> None:
-    """An answer that is weighed in part would be another answer."""
-    assert split_windows(pair(1, 5), 4, rolls=False) is None
-
-
 def test_weights_without_a_limit_roll_by_a_window_of_their_own() -> None:
     """The sum must not depend on the memory of who computes it."""
     pieces = split_windows(pair(1, 2 * DEFAULT_WINDOW), None, rolls=True)

@@ -90,24 +90,16 @@ def test_what_a_distractor_file_lacks_is_told_for_all_prompts(tmp_path: Path) ->
     assert found[1].startswith("mine.jsonl: prompt 'p2' has no distractors; write some")
 
 
-def test_the_shipped_prompts_have_three_distractors_each(bank: tuple[Prompt, ...]) -> None:
-    """With four choices chance is a quarter, for every prompt."""
-    choices = made("bank-choices", BankChoices, shipped_data(), bank)
-
-    items = [choices.get(index) for index in range(len(choices))]
-
-    assert len(items) == sum(prompt.gold_answer is not None for prompt in bank) == 93
-    assert {len(continuations) for _, continuations, _ in items} == {4}
-
-
 def test_neither_place_nor_length_gives_the_shipped_gold_away(bank: tuple[Prompt, ...]) -> None:
-    """Who always takes the first, the longest or the shortest is right by chance alone."""
+    """Who always takes the first, the longest or the shortest of four is right by chance alone."""
     choices = made("bank-choices", BankChoices, shipped_data(), bank)
     items = [choices.get(index) for index in range(len(choices))]
 
     places = Counter(correct for _, _, correct in items)
     ranks = Counter(rank_of_length(continuations, correct) for _, continuations, correct in items)
 
+    assert len(items) == sum(prompt.gold_answer is not None for prompt in bank) == 93
+    assert {len(continuations) for _, continuations, _ in items} == {4}
     assert all(15 <= places[place] <= 35 for place in range(4)), places  # of 93
     assert all(10 <= ranks[rank] <= 37 for rank in range(4)), ranks
 

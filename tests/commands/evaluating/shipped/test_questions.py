@@ -44,13 +44,36 @@ def rollout(folder: Path, **parameters: object) -> RolloutEvaluation:
     return made("rollout", RolloutEvaluation, folder, **parameters)  # type: ignore[type-abstract,arg-type]
 
 
-def test_letters_are_weighed_behind_the_listed_choices(tmp_path: Path) -> None:
-    """As MMLU is asked."""
-    write_lines(tmp_path / "rows.jsonl", MMLU)
+TEXTS: Final = {"question": "ctx", "choices": "endings", "answer": "label", "answers": "texts"}
+FIELDS: Final = {"choices": ["opa", "opb"], "answer": "{{1}}", "answers": "texts"}
+CONSTANT: Final = {"choices": ["yes", "no"], "answers": "texts"}
+AS_FIELDS: Final = {"question": "?", "opa": "x", "opb": "y", "answer": "no"}
+AS_LIST: Final = {"question": "?", "choices": ["x", "y"]}
+LETTERS: Final = ("?\nA. x\nB. y\nAnswer:", [" A", " B"], 1)
 
-    found = choices(tmp_path)
 
-    assert found.get(0) == (f"{SHOWN}\nAnswer:", [" A", " B", " C", " D"], 2)
+@pytest.mark.parametrize(
+    ("row", "parameters", "item"),
+    [
+        (MMLU, {}, (f"{SHOWN}\nAnswer:", [" A", " B", " C", " D"], 2)),
+        (HELLASWAG, TEXTS, ("A man", [" sits.", " flies.", " melts."], 1)),
+        (AS_FIELDS, FIELDS, ("?", [" x", " y"], 1)),  # as MedMCQA
+        (AS_FIELDS, CONSTANT, ("?", [" yes", " no"], 1)),  # as PubMedQA
+        *((AS_LIST | {"answer": answer}, {}, LETTERS) for answer in (1, "1", "B")),
+    ],
+)
+def test_choices_are_weighed_behind_the_question(
+    tmp_path: Path, row: object, parameters: dict[str, object], item: object
+) -> None:
+    """Letters behind the listed choices, as of MMLU, or texts behind the question alone.
+
+    An answer is an index or a letter: releases of one data set differ in this.
+    """
+    write_lines(tmp_path / "rows.jsonl", row)
+
+    found = choices(tmp_path, **parameters)
+
+    assert found.get(0) == item
     assert found.label(0) == "rows.jsonl:1"
 
 
@@ -73,19 +96,10 @@ def test_examples_are_turns_of_a_chat(tmp_path: Path) -> None:
     assert [each.messages for each in generator.asked] == [expected]
 
 
-def test_texts_are_weighed_behind_the_question_alone(tmp_path: Path) -> None:
-    """As HellaSwag is asked; its label is a text of digits."""
-    write_lines(tmp_path / "rows.jsonl", HELLASWAG)
-
-    found = choices(tmp_path, question="ctx", choices="endings", answer="label", answers="texts")
-
-    assert found.get(0) == ("A man", [" sits.", " flies.", " melts."], 1)
-
-
 def test_the_space_before_a_choice_is_no_part_of_its_length(tmp_path: Path) -> None:
     """`acc_norm` and `acc_bytes` divide by the choice alone, as lm-evaluation-harness does."""
     write_lines(tmp_path / "rows.jsonl", HELLASWAG)
-    found = choices(tmp_path, question="ctx", choices="endings", answer="label", answers="texts")
+    found = choices(tmp_path, **TEXTS)
     options = EvaluationOptions()
 
     [[seen]] = found.observe(reading(lambda _: -1.0)[0], found.samples(options), options)
@@ -101,25 +115,6 @@ def test_a_parquet_file_is_read_as_json_lines_are(tmp_path: Path) -> None:
     parquet.write_table(pa.Table.from_pylist([MMLU]), tmp_path / "rows.parquet")
 
     assert choices(tmp_path).get(0) == choices(tmp_path, file="rows.parquet").get(0)
-
-
-@pytest.mark.parametrize("answer", [{"answer": 1}, {"answer": "B"}, {"answer": "1"}])
-def test_an_answer_is_an_index_or_a_letter(tmp_path: Path, answer: dict[str, object]) -> None:
-    """Releases of one data set differ in this."""
-    write_lines(tmp_path / "rows.jsonl", {"question": "?", "choices": ["x", "y"], **answer})
-
-    assert choices(tmp_path).get(0)[2] == 1
-
-
-def test_choices_are_several_fields_or_constant_texts(tmp_path: Path) -> None:
-    """As of MedMCQA, and of PubMedQA."""
-    write_lines(tmp_path / "rows.jsonl", {"question": "?", "opa": "x", "opb": "y", "answer": "no"})
-
-    fields = choices(tmp_path, choices=["opa", "opb"], answer="{{1}}", answers="texts")
-    texts = choices(tmp_path, choices=["yes", "no"], answers="texts")
-
-    assert fields.get(0) == ("?", [" x", " y"], 1)
-    assert texts.get(0) == ("?", [" yes", " no"], 1)
 
 
 def test_examples_are_of_the_subject_of_the_question(tmp_path: Path) -> None:

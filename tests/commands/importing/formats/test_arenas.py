@@ -121,16 +121,6 @@ def test_the_newer_layouts_say_language_categories_and_tokens() -> None:
     assert newest == before == expected
 
 
-def test_both_bad_of_the_140k_layout_is_a_tie_that_says_so() -> None:
-    """It is a verdict: neither answer was better."""
-    rows = row_140k(), row_140k(id="u2", winner="both_bad", evaluation_order=1)
-
-    assert battles_of_rows("lmarena-140k", *rows) == [
-        vote("u1", "x", "y", "model_a"),
-        vote("u2", "x", "y", "tie (bothbad)"),
-    ]
-
-
 def test_a_winner_that_is_not_known_is_no_tie() -> None:
     """Rating programs have read it as a draw, which a slip of spelling then becomes."""
     assert why_not("lmarena-140k", row_140k(winner="both bad")) == (

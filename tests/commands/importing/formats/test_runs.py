@@ -99,13 +99,6 @@ def test_a_row_that_is_no_verdict_is_told(wrong: dict[str, object], why: str) ->
     assert why_not("verdicts", {**row(), **wrong}) == why
 
 
-def test_each_dimension_is_a_set() -> None:
-    """Their battles on one prompt would pass for votes of several judges."""
-    assert FORMATS["verdicts"].set_of(Path("runs/pilot/verdicts/utility.jsonl")) == (
-        "verdicts-utility"
-    )
-
-
 _CACHE = """\
 {"cache_key": "8ff7ffcea927", "rubric_version": "v2", "judge_model": "opus", "verdict": "A", \
 "reasoning": "The first.\\nVERDICT: A", "timestamp": "2026-04-26T10:00:00+00:00", "metadata": \
@@ -141,16 +134,17 @@ def as_run(forward: dict[str, Any], swapped: dict[str, Any]) -> Fields:
 
 
 @pytest.mark.parametrize(
-    ("file", "name"),
+    ("format_", "file", "name"),
     [
-        ("caches/judgments_factuality.jsonl", "tap-factuality"),
-        ("runs/pilot/verdicts/clinical_utility.jsonl", "tap-clinical_utility"),
+        ("tap", "caches/judgments_factuality.jsonl", "tap-factuality"),
+        ("tap", "runs/pilot/verdicts/clinical_utility.jsonl", "tap-clinical_utility"),
+        ("verdicts", "runs/pilot/verdicts/utility.jsonl", "verdicts-utility"),
+        ("plain", "utility.jsonl", "plain"),
     ],
 )
-def test_each_dimension_has_a_set_of_its_own(file: str, name: str) -> None:
-    """Rated together, a dimension's battles would count as evidence of another's."""
-    assert FORMATS["tap"].set_of(Path(file)) == name
-    assert FORMATS["plain"].set_of(Path(file)) == "plain"
+def test_each_dimension_has_a_set_of_its_own(format_: str, file: str, name: str) -> None:
+    """Rated together, battles on one prompt would pass for votes of several judges."""
+    assert FORMATS[format_].set_of(Path(file)) == name
 
 
 def test_each_order_is_a_battle_and_a_torn_line_is_told(tmp_path: Path) -> None:

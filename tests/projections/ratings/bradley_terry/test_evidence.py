@@ -5,11 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from projections.ratings.bradley_terry.evidence import (
-    Components,
-    components_of,
-    strongly_connected,
-)
+from projections.ratings.bradley_terry.evidence import Components, components_of, strongly_connected
 
 N = 6
 EDGES = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)), max_size=14)

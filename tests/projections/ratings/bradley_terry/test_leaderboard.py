@@ -7,10 +7,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.ratings.bradley_terry.leaderboard import (
-    Leaderboard,
-    leaderboard,
-)
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, leaderboard
 from projections.results.ratings import BradleyTerryRow
 from tests.support.builders.battles import Battle, in_columns, played
 from tests.support.strategies.battles import any_battles

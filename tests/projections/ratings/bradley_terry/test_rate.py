@@ -236,13 +236,8 @@ def test_who_is_undefeated_or_winless_has_no_number() -> None:
     """The likeliest rating is infinite; any number would come from where a solver stopped."""
     ratings = rated([*UPSETS, ("top", "a", 1.0, 5), ("c", "zero", 1.0, 6)])
 
-    assert reasons(ratings) == {
-        "a": None,
-        "b": None,
-        "c": None,
-        "top": "undefeated",
-        "zero": "winless",
-    }
+    expected = {"a": None, "b": None, "c": None, "top": "undefeated", "zero": "winless"}
+    assert reasons(ratings) == expected
     top, zero = ratings.rows()[3:]
     assert (top.rating, top.low, top.high, top.n_battles) == (None, None, None, 1)
     assert (top.group, ratings.rows()[0].group, zero.group) == (1, 2, 3)

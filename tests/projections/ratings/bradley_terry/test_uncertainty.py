@@ -49,21 +49,6 @@ def test_its_spread_is_that_of_the_closed_form(
     assert errors == pytest.approx(np.sqrt(closed.diagonal()), rel=0.1)
 
 
-@pytest.mark.parametrize("kind", ["bayesian", "multinomial"])
-def test_a_prior_is_drawn_too(kind: Bootstrap) -> None:
-    """An entrant of whom there is next to no battle must be as unsure as the prior is."""
-    rows = [("a", "b", 1.0, 1), ("b", "a", 1.0, 2)]
-    units = clustered_battles(in_columns([*rows, ("c", "a", 1.0, 3, 1e-6)]), "battles")
-    likelihood = Likelihood(BradleyTerry(3), units, precision=1 / 0.5**2)
-    centred = np.eye(3) - 1 / 3
-
-    errors = draws_of(likelihood, kind).std(axis=0)
-
-    closed = centred @ strengths_covariance(likelihood, fitted(likelihood)) @ centred
-    assert errors[2] == pytest.approx(np.sqrt(closed[2, 2]), rel=0.1)
-    assert errors[2] > 0.35
-
-
 def test_bayesian_resamples_always_have_a_fit() -> None:
     """No weight is 0, so nobody loses a last win; of multinomial resamples many have none."""
     rows = [("a", "b", 1.0, 1), ("b", "a", 1.0, 2), ("b", "c", 1.0, 3), ("c", "a", 0.5, 4)]

@@ -37,17 +37,6 @@ def test_the_bootstrap_finds_the_same(k: float) -> None:
     assert ratio.mean(axis=0) == pytest.approx(1.0, abs=0.06)
 
 
-@pytest.mark.no_cover
-def test_two_entrants_differ_by_the_odds_of_their_share() -> None:
-    """By hand: 60 of 100 prompts; the share's error over p (1 - p), of which each takes half."""
-    battles = in_columns(Battle("A", "B", float(n < 60), n) for n in range(100))
-    gap = 400 / np.log(10) * np.sqrt(0.6 * 0.4 / 99) / (0.6 * 0.4)
-
-    found = errors(battles.take(np.repeat(np.arange(100), 100)), 0.5)
-
-    assert found == pytest.approx([gap / 2, gap / 2], rel=0.01)
-
-
 def test_a_rating_that_has_just_begun_moves_by_k_for_each_win() -> None:
     """By hand: nothing decays yet, so it is K times the error of the number of wins."""
     battles = in_columns(Battle("A", "B", float(n < 60), n) for n in range(100))

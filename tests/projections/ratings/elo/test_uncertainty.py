@@ -1,7 +1,6 @@
 """How far Elo ratings would move had other prompts been asked."""
 
 import dataclasses
-from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -14,23 +13,13 @@ from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
 from projections.ratings.elo.rate import rate
 from projections.ratings.elo.uncertainty import EloBootstrap, bootstrap, uncertainty
-from tests.support.builders.battles import Battle, in_columns
+from tests.support.builders.battles import Battle, in_columns, tournaments
 from tests.support.strategies.battles import comparable
 
 FEW: Final = EloParameters(permutations=10, bootstraps=20)
-PAIRS: Final = np.array([*combinations(range(4), 2)]).T
-STRENGTHS: Final = np.array([0.6, 0.2, -0.2, -0.6])
-OWN: Final = 1.5  # standard deviation of an answer's own strength, on its prompt
 
 
-def tournament(rng: np.random.Generator, n_prompts: int) -> Battles:
-    """Return the battles of all pairs of four entrants on prompts with minds of their own."""
-    own = STRENGTHS + rng.normal(scale=OWN, size=(n_prompts, 4))
-    a, b = (np.tile(side, n_prompts) for side in PAIRS)
-    prompt = np.repeat(np.arange(n_prompts), 6)
-    chance = 1 / (1 + np.exp(own[prompt, b] - own[prompt, a]))
-    score = (rng.random(len(a)) < chance).astype(np.float64)
-    return Battles.by_score(tuple("abcd"), a, b, score, prompt, np.ones(len(a)))
+[BATTLES] = tournaments(1, n_prompts=30, own=1.5)
 
 
 def errors(battles: Battles, elo: EloParameters, k: float = 16.0) -> list[float]:
@@ -43,9 +32,9 @@ def errors(battles: Battles, elo: EloParameters, k: float = 16.0) -> list[float]
 @pytest.mark.no_cover
 def test_more_seasons_of_noise_do_not_widen_the_interval() -> None:
     """At K = 100 the order decides more than the prompts do; the interval is about prompts."""
-    battles, elo = tournament(np.random.default_rng(7), 30), replace(FEW, bootstraps=300)
+    elo = replace(FEW, bootstraps=300)
 
-    usual, noisy = errors(battles, elo, 16.0), errors(battles, elo, 100.0)
+    usual, noisy = errors(BATTLES, elo, 16.0), errors(BATTLES, elo, 100.0)
 
     assert max(noisy) < 1.5 * max(usual)
 
@@ -145,11 +134,9 @@ def computed(battles: Battles, elo: EloParameters, most_resampled: int) -> EloBo
 
 def test_only_more_battles_than_are_resampled_are_computed() -> None:
     """What was published of fewer must be found again, to the last bit."""
-    battles = tournament(np.random.default_rng(7), 30)
+    usual, many = (computed(BATTLES, FEW, most) for most in (len(BATTLES), len(BATTLES) - 1))
 
-    usual, many = (computed(battles, FEW, most) for most in (len(battles), len(battles) - 1))
-
-    again = bootstrap(battles, FEW, k=FEW.k, n_prompts=40)
+    again = bootstrap(BATTLES, FEW, k=FEW.k, n_prompts=40)
     assert usual is not None
     assert many is not None
     assert again is not None
@@ -161,11 +148,10 @@ def test_only_more_battles_than_are_resampled_are_computed() -> None:
 
 def test_intervals_are_wider_where_the_battles_were_looked_at() -> None:
     """As much as the battles say, however the error is found."""
-    battles = tournament(np.random.default_rng(7), 30)
-    widened = dataclasses.replace(battles, widening=1.04)
+    widened = dataclasses.replace(BATTLES, widening=1.04)
 
-    for most in (len(battles), len(battles) - 1):
-        usual, wider = computed(battles, FEW, most), computed(widened, FEW, most)
+    for most in (len(BATTLES), len(BATTLES) - 1):
+        usual, wider = computed(BATTLES, FEW, most), computed(widened, FEW, most)
         assert usual is not None
         assert wider is not None
         assert wider.standard_error == pytest.approx(1.04 * usual.standard_error)
@@ -173,7 +159,5 @@ def test_intervals_are_wider_where_the_battles_were_looked_at() -> None:
 
 def test_very_many_battles_that_cannot_vary_have_no_interval_either() -> None:
     """Neither did anybody ask for resamples, nor does one prompt vary."""
-    battles = tournament(np.random.default_rng(7), 30)
-
-    assert computed(battles, replace(FEW, bootstraps=0), 1) is None
-    assert computed(battles.take(battles.cluster == 0), FEW, 1) is None
+    assert computed(BATTLES, replace(FEW, bootstraps=0), 1) is None
+    assert computed(BATTLES.take(BATTLES.cluster == 0), FEW, 1) is None

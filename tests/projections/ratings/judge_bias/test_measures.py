@@ -28,16 +28,8 @@ from projections.tournament.state import Tournament
 from projections.verdicts.queries import RecordedVerdict
 from tests.support.builders.events import entrant, judge, known, opened, prompt, verdict
 from tests.support.builders.juries import Juror, judged
-from tests.support.builders.worlds import (
-    SLOT_A,
-    TIE,
-    A,
-    B,
-    Said,
-    answered,
-    everything,
-    heard,
-)
+from tests.support.builders.worlds import SLOT_A, TIE, A, B, Said, answered, everything, heard
+from tests.support.statistics import holds
 
 JUDGES = (judge("opus", model="claude-opus-4"), judge("owl"), judge("gpt", model="gpt-5"))
 LENGTHS = np.random.default_rng(4).integers(1, 30, size=24)
@@ -146,11 +138,7 @@ def test_the_largest_change_under_length_control_is_told() -> None:
     )
     [(_, adjusted)] = style_controlled(group, ("length",), BradleyTerryParameters(), ())
     changes = dict(
-        zip(
-            adjusted.ratings.entrants,
-            adjusted.ratings.rating - adjusted.plain.rating,
-            strict=True,
-        )
+        zip(adjusted.ratings.entrants, adjusted.ratings.rating - adjusted.plain.rating, strict=True)
     )
     assert found.of is not None
     assert found.value == pytest.approx(changes[found.of])
@@ -286,9 +274,7 @@ def test_a_planted_preference_for_length_is_found() -> None:
         pairs = judged(np.random.default_rng(seed), [Juror(slope=1.0)], n_prompts=40)
         slot, length = style_effects(pairs).coefficients
         assert (slot.feature, length.feature) == (SLOT, "length")
-        assert length.lower is not None
-        assert length.upper is not None
-        held += length.lower <= 1.0 * length.deviation <= length.upper
+        held += holds(length.lower, 1.0 * length.deviation, length.upper)
 
     assert held >= 7
 

@@ -8,7 +8,6 @@ from tests.support.builders.events import entrant, known, opened, prompt, respon
 from tests.support.builders.juries import Juror, judged
 from tests.support.builders.worlds import (
     JURORS,
-    RUBRICS,
     SLOT_A,
     TIE,
     A,
@@ -69,22 +68,6 @@ def test_style_is_that_of_the_responses_and_equal_texts_do_not_count() -> None:
     assert pairs.style["length"].tolist() == pytest.approx([-9 / 19] * 2)
     assert (pairs.style["bold"] < 0).all()
     assert not pairs.style["headers"].any()
-
-
-def test_every_dimension_is_there() -> None:
-    """With the names of all judges, whether or not they judged."""
-    opening = opened(
-        prompts=[prompt("p1")],
-        entrants=[entrant("amy"), entrant("kim")],
-        rubrics=RUBRICS,
-        judges=JURORS,
-    )
-    tournament = known(*opening)
-
-    found = judged_pairs(tournament, tournament.panel)
-
-    assert [*found] == ["factuality", "utility"]
-    assert {each.judges for each in found.values()} == {("ann", "bob", "cleo")}
 
 
 @pytest.mark.no_cover
