@@ -144,10 +144,10 @@ def main() -> None:
     except TourneyError as error:
         if "--debug" in sys.argv:
             raise
-        from projections.artifacts.escaping import shown  # noqa: PLC0415  # help does not need it
+        from projections.artifacts.escaping import escaped  # noqa: PLC0415  # help does not need it
 
         label = "in flight" if isinstance(error, WorkInFlight) else "error"
-        _say(f"{label}: {shown(str(error))}", fg="red")
+        _say(f"{label}: {escaped(str(error))}", fg="red")
         sys.exit(error.exit_code)
 
 

@@ -32,7 +32,7 @@ from commands.importing.imported_set import SelectedSet
 from commands.reading.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.reading.parameters import require_anchor
 from commands.reading.resolve import tournament_at
-from commands.reading.results import response_rows, results_now
+from commands.reading.rows import response_rows, results_now
 from commands.report.battles import WhichBattles
 from commands.report.every_eval_ever import records_of
 from commands.report.page import page_of

@@ -14,7 +14,7 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import spending_of, workspace
 from commands.cli.tables.table import Table, judged_by, table_of
 from commands.errors import ConfigurationError, counted
-from commands.judging.session import JudgingOptions
+from commands.judging.plan import JudgingOptions
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.resolve import require_known
 from commands.runs.gate import run_gate

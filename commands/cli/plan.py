@@ -41,9 +41,9 @@ from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
 from commands.judging.cascades import CascadeAdvice, advise_on_cascade
 from commands.judging.designs import DesignGoal, forecast_designs
+from commands.judging.plan import JudgingOptions, chosen_judge
 from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
-from commands.judging.session import JudgingOptions, chosen_judge
 from commands.judging.stops import forecast_stops
 from commands.judging.unreadable import tell_without_gold
 from commands.reading.resolve import require_known

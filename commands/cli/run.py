@@ -26,7 +26,7 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import see_status, spending_of, workspace
 from commands.cli.tables.table import table_of
 from commands.errors import DoneWithGaps, MissingExtra, counted
-from commands.judging.session import JudgingOptions
+from commands.judging.plan import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.doctor import Finding, findings, missing_models
 from commands.runs.run import RunSummary, run_tournament

@@ -57,7 +57,7 @@ def _previews(
     for rubric in state.dimensions:
         of_rubric = [match for match in matches if match.pairing.rubric == rubric]
         if of_rubric:
-            match = min(of_rubric, key=lambda each: each.is_identical)
+            match = min(of_rubric, key=lambda match: match.is_identical)
             yield preview_of(match, judge, build)
 
 

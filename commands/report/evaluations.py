@@ -3,7 +3,7 @@
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from commands.reading.results import sample_rows
+from commands.reading.rows import sample_rows
 from commands.report.subject import Subject
 from projections.evaluations.metrics import RunMetrics
 from projections.evaluations.samples import Items

@@ -13,7 +13,7 @@ from commands.errors import ConfigurationError, counted
 from commands.judging.unreadable import gold_notes
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
 from commands.reading.resolve import require_known
-from commands.reading.results import (
+from commands.reading.rows import (
     NOTHING_SPARED,
     Spared,
     bills_of,

@@ -15,7 +15,7 @@ from commands.cli.shared.selection import BATTLES, BY_RULE, JUDGED, WRITTEN, Sel
 from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
-from commands.reading.results import bias_rows, fragility_rows
+from commands.reading.rows import bias_rows, fragility_rows
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration

@@ -23,7 +23,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from ledger.errors import TourneyError
 from ledger.identity import Json
-from projections.artifacts.escaping import markdown_text, shown, shown_json
+from projections.artifacts.escaping import escaped, escaped_json, markdown_text
 
 _UNBOUNDED: Final = 10_000  # columns
 _WITHDRAWN: Final = frozenset({"latex", "vega"})  # formats
@@ -102,14 +102,14 @@ def write_lines(lines: Iterable[bytes]) -> None:
     """Print lines on stdout as they are; on a terminal, invisible characters are escaped."""
     with _arriving():
         if sys.stdout.isatty():
-            lines = (shown_json(line.decode()).encode() for line in lines)
+            lines = (escaped_json(line.decode()).encode() for line in lines)
         sys.stdout.buffer.writelines(lines)
 
 
 def say(message: str) -> None:
     """Print a message on stderr; if nobody can read it, as on a full disk, it is left out."""
     with suppress(OSError):
-        stderr().print(Text(shown(message)), soft_wrap=True)
+        stderr().print(Text(escaped(message)), soft_wrap=True)
 
 
 @cache

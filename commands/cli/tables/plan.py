@@ -17,7 +17,7 @@ from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from commands.spending.offer import dollars, no_price, requests_to
 from ledger.identity import Json, PromptId
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import escaped
 from projections.results.columns import Column
 from projections.results.ratings import DesignRow
 from projections.tournament.estimate import Basis
@@ -306,8 +306,8 @@ def _request_text(preview: RequestPreview) -> str:
             "{dimension}: prompt {prompt}, {order}, {entrant_a} against {entrant_b};"
             " judge {judge} ({provider})".format_map(preview._asdict()),
             *("----- request -----", request),
-            *("----- system text -----", shown(preview.system)),
-            *("----- user text -----", shown(preview.user)),
+            *("----- system text -----", escaped(preview.system)),
+            *("----- user text -----", escaped(preview.user)),
             "----- end -----",
         ]
     )

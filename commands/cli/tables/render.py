@@ -17,7 +17,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.report.text import without_middle
 from ledger.identity import Json
-from projections.artifacts.escaping import csv_cell, markdown_text, one_line, shown_json
+from projections.artifacts.escaping import csv_cell, escaped_json, markdown_text, one_line
 from projections.results.columns import Column, csv_of
 
 _FIGURES: Final = "commands.report.drawings.figures"  # imported when one is asked for
@@ -160,7 +160,7 @@ def _jsonl(table: Table) -> str:
 def as_json(value: Json, indent: int | None = None) -> str:
     """Return a value as JSON, invisible characters escaped, that ends its line."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return f"{shown_json(text)}\n"
+    return f"{escaped_json(text)}\n"
 
 
 def _csv(table: Table) -> str:
