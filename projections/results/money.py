@@ -39,7 +39,7 @@ class SpendRow(NamedTuple):
             FRACTIONS,
             unknown="?",
             importance=KEPT,
-            meaning="null: the price of a reply is unknown",
+            meaning="null: the price of a reply or request is unknown",
         ),
     ]
     priced_usd: float  # of the replies at a known price

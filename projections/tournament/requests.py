@@ -47,9 +47,15 @@ class Bill:
         return None if self.n_maybe_unpriced else self.maybe_usd
 
     @property
+    def known_usd(self) -> float | None:
+        """What the replies cost; None: of some, or of all that may be billed, it is unknown."""
+        is_unknown = self.n_unpriced or (not self.n_replies and self.n_maybe_unpriced)
+        return None if is_unknown else self.usd
+
+    @property
     def fields(self) -> dict[str, Any]:
-        """The bill as data; sums that include a reply of unknown price are None."""
-        is_known = not self.n_unpriced
+        """The bill as data; sums that include a reply or request of unknown price are None."""
+        is_known = self.known_usd is not None
         return {
             "n_replies": self.n_replies,
             "n_failed": self.n_failed,
@@ -57,7 +63,7 @@ class Bill:
             "n_maybe_billed": self.n_maybe_billed,
             "maybe_usd": self.most_usd,
             **self.tokens.fields,
-            "usd": self.usd if is_known else None,
+            "usd": self.known_usd,
             "priced_usd": self.usd,
             "failed_usd": self.failed_usd if is_known else None,
             "cache_saved_usd": self.saved_usd if is_known else None,
@@ -140,18 +146,13 @@ def endpoint_spend(requests: EntrantRequests) -> tuple[EntrantSpendRow, ...]:
             n_answers=bill.n_replies,
             n_input=bill.tokens.n_input,
             n_output=bill.tokens.n_output,
-            usd=_usd(bill),
+            usd=bill.known_usd,
             price_table=requests.price_tables.get(key),
             n_maybe_billed=bill.n_maybe_billed,
             maybe_usd=bill.most_usd,
         )
         for key, bill in sorted(requests.bills.items())
     )
-
-
-def _usd(bill: Bill) -> float | None:
-    is_unknown = bill.n_unpriced or (bill.n_maybe_unpriced and not bill.n_replies)
-    return None if is_unknown else bill.usd
 
 
 def evolve_requests(

@@ -159,4 +159,5 @@ def test_a_request_of_unknown_price_may_cost_anything() -> None:
 
     assert (unpriced.n_maybe_billed, unpriced.usd, unpriced.maybe_usd) == (1, None, None)
     assert (mixed.n_answers, mixed.usd, mixed.maybe_usd) == (1, 0.5, None)
-    assert after(submitted(lost=None), lost).bills[BY_BASE].fields["maybe_usd"] is None
+    bill = after(submitted(lost=None), lost).bills[BY_BASE].fields
+    assert (bill["maybe_usd"], bill["usd"], bill["failed_usd"]) == (None, None, None)
