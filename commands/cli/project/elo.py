@@ -32,7 +32,8 @@ def elo(
         str | None,
         typer.Option(
             metavar="K[,K...]",
-            help="The largest rating change per match. Several, as 1,4,8,32: a column for each.",
+            help="The largest rating change per match. Several, as 16,4,32: the first rates, and"
+            " there is a column for each.",
         ),
     ] = None,
     ties: Annotated[
@@ -62,7 +63,7 @@ def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -
 
 
 def chosen_k(given: str | None) -> Mapping[str, object]:
-    """Parse --k: one value is used instead of the recorded K, several are shown beside it."""
+    """Parse --k: the first value is used instead of the recorded K, further ones beside it."""
     if given is None:
         return {}
     try:
@@ -70,7 +71,7 @@ def chosen_k(given: str | None) -> Mapping[str, object]:
     except ValueError as error:
         why = f"--k {given!r}: write a number, or several as 1,4,8,32"
         raise ConfigurationError([why]) from error
-    return {"k_sweep": values} if len(values) > 1 else {"k": values[0]}
+    return {"k": values[0], "k_sweep": values if len(values) > 1 else ()}
 
 
 def _spelling(name: str) -> str:
