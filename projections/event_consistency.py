@@ -142,32 +142,6 @@ _PAID_TWICE: Final = "the same result was recorded and paid for before"
 _Given: TypeAlias = tuple[judging.Verdict, ...]  # one, or those of several tournaments
 
 
-class ScoreConsistency:
-    """Checks scores of answers; keeps the scales on which they were asked for."""
-
-    def __init__(self) -> None:
-        self._scales: dict[Digest, ScoreScale] = {}  # by query
-        self._received: set[tuple[StreamId, Digest]] = set()
-
-    def note(self, event: judging.QuerySubmitted) -> None:
-        """Take note of the scale of a query that asks for a score."""
-        if isinstance(event, judging.ScoreQuerySubmitted):
-            self._scales[event.query_key] = event.scale
-
-    def faults_of(self, event: Event, stream: StreamId, *, is_redacted: bool) -> Iterator[str]:
-        """Yield what is wrong with a score, other than that nobody asked for it."""
-        if not isinstance(event, judging.ScoreReceived):
-            return
-        parse, scale = SCORE_PARSERS.get(event.parser), self._scales.get(event.query_key)
-        if parse is None:
-            yield f"unknown parser {event.parser!r}; a newer tourney may know it"
-        elif not is_redacted and scale and (read := parse(event.reply, scale)) != event.score:
-            yield f"its reply says {read}, the event says {event.score}"
-        if (stream, event.query_key) in self._received:
-            yield _PAID_TWICE
-        self._received.add((stream, event.query_key))
-
-
 class ConsistencyCheck:
     """Checks events in order of position; keeps what later ones refer to."""
 
@@ -176,7 +150,8 @@ class ConsistencyCheck:
         self._planned: set[Digest] = set()  # by batch key, as those submitted
         self._submitted: set[Digest] = set()
         self._verdicts: defaultdict[StreamId, dict[Digest, judging.Verdict]] = defaultdict(dict)
-        self._scores = ScoreConsistency()
+        self._scales: dict[Digest, ScoreScale] = {}  # of queries that ask for a score
+        self._scored: set[tuple[StreamId, Digest]] = set()  # by query
         self._evaluations = EvaluationConsistency()
         self._generated: defaultdict[StreamId, set[Digest]] = defaultdict(set)  # by response key
 
@@ -187,7 +162,8 @@ class ConsistencyCheck:
                 return self._faults_of_verdict(event, stream, is_redacted=is_redacted)
             case judging.JudgeQuerySubmitted() | judging.ScoreQuerySubmitted():
                 self._asked[event.query_key] = event.query_key
-                self._scores.note(event)
+                if isinstance(event, judging.ScoreQuerySubmitted):
+                    self._scales[event.query_key] = event.scale
                 faults = _faults_of_citing(event.batch_key, self._submitted, "submitted")
                 return [*faults, *self._faults_of_repeat(event), *_faults_of_part(event)]
             case judging.PairReconciled():
@@ -201,7 +177,7 @@ class ConsistencyCheck:
                 | judging.ScoreShared()
             ):
                 faults = self._faults_of_answer(event.query_key)
-                return [*faults, *self._scores.faults_of(event, stream, is_redacted=is_redacted)]
+                return [*faults, *self._faults_of_score(event, stream, is_redacted=is_redacted)]
             case Registered():
                 self._evaluations.register_entrant(event.digest)
                 is_sound = event.content.content_digest == event.digest
@@ -246,6 +222,20 @@ class ConsistencyCheck:
             faults.append(_PAID_TWICE)
         given[key] = event.verdict
         return faults
+
+    def _faults_of_score(
+        self, event: Event, stream: StreamId, *, is_redacted: bool
+    ) -> Iterator[str]:
+        if not isinstance(event, judging.ScoreReceived):
+            return
+        parse, scale = SCORE_PARSERS.get(event.parser), self._scales.get(event.query_key)
+        if parse is None:
+            yield f"unknown parser {event.parser!r}; a newer tourney may know it"
+        elif not is_redacted and scale and (read := parse(event.reply, scale)) != event.score:
+            yield f"its reply says {read}, the event says {event.score}"
+        if (stream, event.query_key) in self._scored:
+            yield _PAID_TWICE
+        self._scored.add((stream, event.query_key))
 
     def _faults_of_batch(self, event: judging.BatchFact) -> list[str]:
         match event:

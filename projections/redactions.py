@@ -49,13 +49,6 @@ class PairName(NamedTuple):
     policy: str
 
 
-class OutcomeOnRecord(NamedTuple):
-    """An outcome, and its pair's key, which names both queries."""
-
-    key: PairKey
-    outcome: Outcome
-
-
 @dataclass(frozen=True)
 class Redactions:
     """The redacted events that a tournament can use, and what was asked about them."""
@@ -106,8 +99,10 @@ class Redactions:
         """Say whether the reply to a query was redacted; another tournament may still have it."""
         return reply == REDACTED and query_key in self.replies
 
-    def outcome(self, name: PairName, of: Responses, text_of: TextOf) -> OutcomeOnRecord | None:
-        """Return the outcome on record of two responses; None: there is none.
+    def outcome(
+        self, name: PairName, of: Responses, text_of: TextOf
+    ) -> tuple[PairKey, Outcome] | None:
+        """Return the outcome on record of two responses, with its key; None: there is none.
 
         An outcome of the same name is not theirs if its queries were sent about other texts. Pairs
         of the same texts share their queries, which name the responses of one of them.
@@ -117,7 +112,7 @@ class Redactions:
             asked = of if sent is None else _asked_about(sent)
             is_theirs = asked == of or [*map(text_of, asked)] == [*map(text_of, of)]
             if key[: len(name)] == name and is_theirs:
-                return OutcomeOnRecord(key, outcome)
+                return key, outcome
         return None
 
     def query(

@@ -39,7 +39,6 @@ from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, JudgeId, PromptId
-from projections.tournament.batches import Batch
 from projections.tournament.matches import pairings
 from projections.tournament.remaining import (
     OpenQuery,
@@ -48,6 +47,7 @@ from projections.tournament.remaining import (
     repeats_of,
     without_gold,
 )
+from projections.tournament.requests import Batch
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery

@@ -65,7 +65,8 @@ def _margin(tournament: Tournament, match: Match, order: Order | None) -> float:
     marks = None if reply is None else parse_judge_scores(reply)
     if marks is None:
         return 0.0  # a tie that nobody was asked about
-    return marks.a - marks.b if order == "forward" else marks.b - marks.a
+    lead = marks[0] - marks[1]
+    return lead if order == "forward" else -lead
 
 
 Meeting: TypeAlias = tuple[Hashable, frozenset[str]]

@@ -1,6 +1,6 @@
-"""What samples were asked, and what came of each."""
+"""What samples were asked, what came of each, and the answers that a judge is to score."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import log
 from typing import Final, NamedTuple, assert_never
 
@@ -16,9 +16,11 @@ from ledger.events.evaluations import (
     ItemRegistered,
     PredictionObserved,
     PromptItem,
+    SampleName,
     SampleUnscorable,
     TextItem,
 )
+from ledger.events.registration import JudgeSettings, Reference, Rubric
 from ledger.events.values import REDACTED
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
@@ -27,11 +29,14 @@ from projections.evaluations.state import (
     EVALUATION_EVENTS,
     EvaluationRun,
     Evaluations,
+    Judged,
     SampleFact,
     evaluations_of,
+    key_of,
     mismatch_of,
 )
 from projections.fold import Projection, both
+from projections.verdicts.scoring import ScoreQuestion, score_query
 
 ITEM_EVENTS: Final = frozenset({"ItemRegistered"})
 """The types of events that `ITEMS` reads."""
@@ -154,4 +159,55 @@ def _chosen(bare: AskedSample, seen: ChoicesObserved) -> AskedSample:
         expected=texts[seen.correct],
         score=score,
         is_right=score == 1 if len(weights) > 1 else None,
+    )
+
+
+class Scorers(NamedTuple):
+    """The judges and rubrics that plans refer to."""
+
+    judges: Mapping[Reference, JudgeSettings]
+    rubrics: Mapping[Reference, Rubric]
+
+
+def score_questions(
+    known: Evaluations, items: Items, plans: Iterable[EvaluationPlanned], scorers: Scorers
+) -> tuple[ScoreQuestion, ...]:
+    """Return what judges are asked about the answers of some plans, scored already or not.
+
+    Without its text no question can be built of an answer, nor of a prompt: those are left out.
+    """
+    questions: dict[tuple[Digest, Digest], ScoreQuestion] = {}
+    samples: dict[tuple[Digest, Digest], dict[SampleName, None]] = {}
+    for plan in plans:
+        for question in _of_plan(known, items, plan, scorers):
+            name = (question.asked.query_key, question.scoring)
+            questions.setdefault(name, question)
+            samples.setdefault(name, {}).update(dict.fromkeys(question.samples))
+    return tuple(each._replace(samples=tuple(samples[name])) for name, each in questions.items())
+
+
+def _of_plan(
+    known: Evaluations, items: Items, plan: EvaluationPlanned, scorers: Scorers
+) -> Iterator[ScoreQuestion]:
+    """Yield a question for each answered sample of a plan."""
+    by = plan.scored_by
+    if not by or by.judge not in scorers.judges or by.rubric not in scorers.rubrics:
+        return
+    judge, rubric = scorers.judges[by.judge], scorers.rubrics[by.rubric]
+    for sample in known.run(plan).observed:
+        item, seen = items.get(sample.item), sample.observation
+        if not isinstance(item, PromptItem) or not isinstance(seen, AnswerObserved):
+            continue
+        if item.prompt != REDACTED and not seen.is_redacted:
+            asked = score_query(judge, rubric, item, seen.text)
+            name = SampleName(plan.run_key, sample.item, sample.sample)
+            yield ScoreQuestion(asked, judge, plan.evaluation, by.scoring, (name,))
+
+
+def unlinked(known: Evaluations, question: ScoreQuestion) -> tuple[SampleName, ...]:
+    """Return the samples of a question of which it is not on record that it is about them."""
+    return tuple(
+        sample
+        for sample in question.samples
+        if known.asked.get(Judged(question.scoring, key_of(sample))) != question.asked.query_key
     )

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.bradley_terry.component import ELO, student_uncertainty
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
-from projections.ratings.bradley_terry.uncertainty import student_uncertainty
 from projections.tournament.designs import ONE_IN_BOTH
 
 SURE: Final = 0.841621  # the normal quantile of 80 %: how often a forecast is to be enough

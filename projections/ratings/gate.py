@@ -28,17 +28,17 @@ from projections.battles.columns import CODES, TIE, Battles, battles_of, without
 from projections.intervals import (
     FEWEST_CLUSTERS,
     RatioTerms,
+    critical_value,
     estimate_ratio,
     known,
     wilson,
 )
 from projections.ratings.boundaries import levels
-from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.bradley_terry.leaderboard import differences
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.forecast import SURE, prompts_needed
 from projections.results.ratings import GateRow, GateVerdict
-from projections.student import critical_value
 from projections.tournament.compared import FAILURES, IDENTICAL
 from projections.tournament.designs import PairDesign, design_of
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts

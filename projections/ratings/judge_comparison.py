@@ -24,6 +24,7 @@ from projections.intervals import (
     LEVEL,
     Floats,
     RatioTerms,
+    critical_value,
     estimate_difference,
     estimate_ratio,
     known,
@@ -36,7 +37,6 @@ from projections.ratings.forecast import prompts_needed
 from projections.ratings.gate import MARGIN
 from projections.reliability.agreement import VotesByAnnotator
 from projections.results.judges import ChangedBattleRow, JudgeFlipRow, JudgeShiftRow
-from projections.student import critical_value
 from projections.tournament.compared import IDENTICAL, ComparedBattle
 from projections.tournament.settlement import Compared, Settlement
 

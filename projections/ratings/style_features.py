@@ -13,11 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.battles.columns import CannotRate
 from projections.intervals import Floats
-from projections.ratings.style_fit import Design
-
-_COLLINEAR: Final = 1e-9  # of a feature's square: what is left of it is rounding
 
 
 class Features(NamedTuple):
@@ -47,19 +43,6 @@ def standardised(
     deviations = np.sqrt(np.average(values**2, axis=0, weights=weight[chosen]))
     left_out = tuple(name for name in features if name not in varied)
     return Features(tuple(varied), values / deviations, deviations, left_out)
-
-
-def require_independent(names: tuple[str, ...], design: Design, weight: Floats) -> None:
-    """Refuse a linear combination of entrants and earlier features: any beta would fit it."""
-    gram = design.gram(weight)
-    for place, name in enumerate(names, start=design.n_entrants):
-        before, column = gram[:place, :place], gram[:place, place]
-        explained = column @ np.linalg.lstsq(before, column)[0]
-        if gram[place, place] - explained <= _COLLINEAR * gram[place, place]:
-            raise CannotRate(
-                f"feature {name!r} is a linear combination of entrants and the features before it",
-                "leave it out, and name the other features",
-            )
 
 
 _HEADER: Final = re.compile(r"^ {0,3}#{1,6}(?=\s|$)", re.MULTILINE)

@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from projections.intervals import FEWEST_CLUSTERS, RatioTerms, estimate_ratio
-from projections.student import two_sided_p
+from projections.intervals import FEWEST_CLUSTERS, RatioTerms, estimate_ratio, two_sided_p
 
 GOLD: Final = "gold"
 """The annotator of labels that name none: they are the truth, and not a person to be replaced."""

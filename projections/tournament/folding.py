@@ -25,8 +25,7 @@ from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection
-from projections.tournament.batches import evolve_batch
-from projections.tournament.requests import evolve_requests
+from projections.tournament.requests import evolve_batch, evolve_requests
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import RecordedVerdict
 

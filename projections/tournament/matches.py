@@ -24,7 +24,7 @@ from ledger.events.registration import (
 )
 from ledger.events.responses import Followed, ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
-from projections.tournament.bank import is_eligible
+from projections.tournament.bank import asked_prompts, is_eligible
 from projections.tournament.designs import (
     BOTH,
     EntrantPair,
@@ -32,7 +32,6 @@ from projections.tournament.designs import (
     planned_orders,
     planned_pairs,
 )
-from projections.tournament.shares import asked_prompts
 from projections.tournament.state import PairNames, Tournament
 from projections.tournament.waves import Stops, stops_of
 from projections.verdicts.policies import DEFAULT_POLICY

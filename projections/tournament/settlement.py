@@ -286,7 +286,7 @@ def _without_texts(tournament: Tournament, pairing: Pairing, judge: JudgeSetting
     )
     redactions, rubric = tournament.redactions, pairing.rubric.digest
     known = redactions.outcome(*about)
-    is_identical = known is not None and known.key.forward == known.key.swapped
+    is_identical = known is not None and known[0].forward == known[0].swapped
     if pairing.slot and not is_identical:
         sent = ((order, redactions.query(*about, order, rubric)) for order in pairing.orders)
         said = _said(tournament, [(order, key) for order, key in sent if key is not None])

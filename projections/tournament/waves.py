@@ -15,9 +15,14 @@ from typing import Final, Literal, NamedTuple
 from ledger.events.judging import DimensionLook, LookTaken, PairOfEntrants
 from ledger.events.registration import Entrant, JudgeSettings, Reference, Rubric
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
-from projections.tournament.bank import first_samples, is_eligible, recorded_pilot, recorded_samples
+from projections.tournament.bank import (
+    first_samples,
+    is_eligible,
+    outside_share,
+    recorded_pilot,
+    recorded_samples,
+)
 from projections.tournament.designs import EntrantPair, not_planned, planned_pairs
-from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
 
 FEWEST_IN_A_WAVE: Final = 20  # prompts; on fewer, a look decides by chance

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import Verdict
 
@@ -48,14 +48,8 @@ def words(text: str) -> str:
 SCORE_PARSER: Final = "judgearena-score@1"
 
 
-class JudgeScores(NamedTuple):
-    """A judge's scores for the responses in slots A and B; higher is better.
-
-    It is asked for 0 to 10, which is not enforced.
-    """
-
-    a: float
-    b: float
+JudgeScores: TypeAlias = tuple[float, float]
+"""A judge's scores for the responses in slots A and B: asked for from 0 to 10, not enforced."""
 
 
 def _score_pattern(side: str) -> re.Pattern[str]:
@@ -83,7 +77,7 @@ def parse_judge_scores(reply: str) -> JudgeScores | None:
     a, b = _SCORE_OF_A.search(said), _SCORE_OF_B.search(said)
     if a is None or b is None:
         return None
-    marks = JudgeScores(float(a[1]), float(b[1]))
+    marks = float(a[1]), float(b[1])
     return marks if all(map(isfinite, marks)) else None
 
 
@@ -92,9 +86,10 @@ def parse_score_verdict(reply: str) -> Verdict | None:
     marks = parse_judge_scores(reply)
     if marks is None:
         return None
-    if marks.a == marks.b:
+    a, b = marks
+    if a == b:
         return "TIE"
-    return "A" if marks.a > marks.b else "B"
+    return "A" if a > b else "B"
 
 
 def _without_thoughts(reply: str) -> str:

@@ -45,8 +45,8 @@ from projections.ratings import tournament as tournament_ratings
 from projections.ratings.bradley_terry.anchors import AnchoredRatings, rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of, leaderboard
 from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
+from projections.tournament.bank import outside_share, share_of
 from projections.tournament.settlement import Settlement, account_of
-from projections.tournament.shares import outside_share, share_of
 
 Prefs: TypeAlias = Literal["soft", "hard"]
 _FIT: Final = "--fit-temperature"
@@ -166,7 +166,7 @@ def controlled(
         (
             *notes_of(source),
             *(said.coefficient_note(*effect) for effect in effects),
-            *(said.left_out_note(*each) for each in rated if each.ratings.left_out),
+            *(said.left_out_note(board, ratings) for board, ratings in rated if ratings.left_out),
         ),
         _facts_of(source) | {"coefficients": coefficients},
     )

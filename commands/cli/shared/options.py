@@ -14,7 +14,7 @@ from commands.cli.shared.output import format_named
 from commands.cli.tables.render import Format
 from commands.settings.toml import ENGINE, EngineName, from_home
 from ledger.events import ratings
-from projections.battles.selection import COLUMNS, PROMPT_COLUMNS, Unread
+from projections.battles.imported_sets import COLUMNS, PROMPT_COLUMNS, Unread
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import POLICY_NAMES
 

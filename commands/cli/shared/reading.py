@@ -102,8 +102,8 @@ class VotesOnRecord(NamedTuple):
 
 def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -> VotesOnRecord:
     """Return the human votes of a set on responses that compete in a tournament, at least one."""
-    current = current_votes(source.state, votes.name, source.votes_of(votes.events))
-    on = [dimension for dimension, events in current.on.items() if events]
+    current, n_outdated = current_votes(source.state, votes.name, source.votes_of(votes.events))
+    on = [dimension for dimension, events in current.items() if events]
     if not set(source.settlements) <= set(on):
         if on:
             named = " or ".join(f"--dimension {dimension}" for dimension in on)
@@ -111,7 +111,7 @@ def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -
         else:
             why = "has no vote on responses that compete now; `tourney annotate` collects some"
         raise ConfigurationError([f"{option} {votes.name!r} {why}"])
-    return VotesOnRecord(current.on, outdated_note(votes.name, current.n_outdated))
+    return VotesOnRecord(current, outdated_note(votes.name, n_outdated))
 
 
 def outdated_note(name: str, n_votes: int) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from commands.reading.resolve import position_at, rule_of, stream_named, tournam
 from ledger.chain import Head
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.battles.selection import Where
+from projections.battles.imported_sets import Where
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY, RECORDED, Rule
 

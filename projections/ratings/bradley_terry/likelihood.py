@@ -94,8 +94,8 @@ class Likelihood:
 
     def information(self, parameters: Floats) -> Floats:
         """Return the negative second derivatives at parameters, (k,), as (k, k)."""
-        slopes = self._derivatives(self._counted(), centre=0.0)(parameters[None, :])
-        return np.asarray(slopes.information[0])
+        _, information = self._derivatives(self._counted(), centre=0.0)(parameters[None, :])
+        return np.asarray(information[0])
 
     def sandwich(self, parameters: Floats) -> Sandwich:
         """Return the fit at parameters, (k,), as the covariance of figures needs it."""
@@ -166,6 +166,6 @@ class Likelihood:
                 information[:, diagonal, diagonal] += precision
             else:
                 information[:, 0, 0] *= 2
-            return Slopes(gradient, information)
+            return gradient, information
 
         return slopes

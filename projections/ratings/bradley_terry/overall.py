@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
+from projections.ratings.bradley_terry.component import student_uncertainty
 from projections.ratings.bradley_terry.evidence import Components, Support
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, PointRatings, Zero, rate
-from projections.ratings.bradley_terry.uncertainty import student_uncertainty
 
 
 class WeightedDimension(NamedTuple):

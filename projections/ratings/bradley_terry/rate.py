@@ -18,6 +18,7 @@ from projections.ratings.bradley_terry.component import (
     ELO,
     FittedComponent,
     Scale,
+    Uncertainty,
     fit_component,
     precision_of,
     scale_of,
@@ -38,7 +39,6 @@ from projections.ratings.bradley_terry.models import (
     PairModel,
     require_whole_outcomes,
 )
-from projections.ratings.bradley_terry.uncertainty import Uncertainty
 from projections.results.ratings import BradleyTerryRow
 
 Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]

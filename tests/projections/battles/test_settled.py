@@ -25,7 +25,6 @@ from projections.battles.settled import (
 from projections.battles.soft_scores import CannotCalibrate, ScoredBattles, calibrate
 from projections.ratings.bradley_terry.rate import rate_points
 from projections.tournament.settlement import Settlement, settle
-from projections.verdicts.parsers import JudgeScores
 from projections.verdicts.policies import CONCATENATE, Rule
 from tests.support.builders.battles import Battle, imported_battles, in_columns
 from tests.support.builders.events import known, opened, responses, verdict
@@ -63,7 +62,7 @@ def test_each_order_is_a_battle_by_the_marks_of_its_reply() -> None:
     found = by_marks(
         *marked(
             court(1),
-            [(JudgeScores(7, 3), JudgeScores(4, 5)), (JudgeScores(0, 0), JudgeScores(2, 9))],
+            [((7, 3), (4, 5)), ((0, 0), (2, 9))],
         )
     )
 

@@ -23,7 +23,7 @@ def freedom_of(likelihood: Likelihood, figures: Floats) -> Floats:
     """Return the degrees of freedom of linear functions of strengths."""
     fit = fitted(likelihood)
     wide = np.pad(figures, ((0, 0), (0, len(fit) - figures.shape[1])))
-    return likelihood.sandwich(fit).spread_of(wide).freedom
+    return likelihood.sandwich(fit).spread_of(wide)[1]
 
 
 def of_differences(covariances: Floats) -> Floats:
