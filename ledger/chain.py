@@ -99,7 +99,7 @@ _SPELLING: Final = re.compile(r"\b([0-9a-f]{64})@([0-9]{1,18})\b")
 
 def find_heads(text: str) -> tuple["Head", ...]:
     """Return the head hashes that a text contains, each once."""
-    found = dict.fromkeys(each[0] for each in _SPELLING.finditer(text))
+    found = dict.fromkeys(match[0] for match in _SPELLING.finditer(text))
     return tuple(map(Head.parse, found))
 
 

@@ -8,7 +8,6 @@ follows from its two verdicts.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
 from itertools import product, starmap
 from typing import Final, NamedTuple, TypeAlias
 
@@ -110,8 +109,8 @@ class EvaluationConsistency:
         return _KnownSamples(
             n_missing=len(fates) - len(known),
             n_known=len(known),
-            fewest=sum(each.get(stream, all(each.values())) for each in known),
-            most=sum(any(each.values()) for each in known),
+            fewest=sum(fate.get(stream, all(fate.values())) for fate in known),
+            most=sum(any(fate.values()) for fate in known),
         )
 
 
@@ -146,7 +145,7 @@ class ConsistencyCheck:
     """Checks events in order of position; keeps what later ones refer to."""
 
     def __init__(self) -> None:
-        self._asked: dict[Digest, Digest] = {}  # to themselves: a key is held in memory once
+        self._asked: set[Digest] = set()  # by query key
         self._planned: set[Digest] = set()  # by batch key, as those submitted
         self._submitted: set[Digest] = set()
         self._verdicts: defaultdict[StreamId, dict[Digest, judging.Verdict]] = defaultdict(dict)
@@ -161,7 +160,7 @@ class ConsistencyCheck:
             case judging.VerdictReceived():
                 return self._faults_of_verdict(event, stream, is_redacted=is_redacted)
             case judging.JudgeQuerySubmitted() | judging.ScoreQuerySubmitted():
-                self._asked[event.query_key] = event.query_key
+                self._asked.add(event.query_key)
                 if isinstance(event, judging.ScoreQuerySubmitted):
                     self._scales[event.query_key] = event.scale
                 faults = _faults_of_citing(event.batch_key, self._submitted, "submitted")
@@ -210,7 +209,7 @@ class ConsistencyCheck:
     def _faults_of_verdict(
         self, event: judging.VerdictReceived, stream: StreamId, *, is_redacted: bool
     ) -> list[str]:
-        key = self._asked.get(event.query_key, event.query_key)
+        key = event.query_key
         faults = self._faults_of_answer(key)
         parse = PARSERS.get(event.parser)
         if parse is None:
@@ -281,7 +280,6 @@ def _faults_of_citing(key: Digest | None, known: AbstractSet[Digest], what: str)
     return [f"its batch {key[:12]} was not {what} before it"]
 
 
-@lru_cache(maxsize=64)  # few verdicts, many outcomes
 def _faults_of_policy(
     name: str, outcome: judging.Outcome, forward: _Given, swapped: _Given
 ) -> Sequence[str]:

@@ -331,7 +331,7 @@ def _exponential(ratio: float, n: int, spread: _Spread) -> Estimate:
     value = _exp(ratio)
     if value is None or spread.error is None:
         return Estimate(value, n, None, None, None)
-    low, high = (None if each is None else _exp(each) for each in spread.around(ratio))
+    low, high = (None if bound is None else _exp(bound) for bound in spread.around(ratio))
     return Estimate(value, n, value * spread.error, low, high)
 
 

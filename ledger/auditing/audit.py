@@ -23,8 +23,7 @@ from ledger.chain import (
     payload_digest,
 )
 from ledger.errors import CannotRead, UnreadableEvent
-from ledger.events.redaction import EventRedacted
-from ledger.events.values import type_name
+from ledger.events.values import EventRedacted, type_name
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.reader import Columns
 from ledger.recorded import DAMAGED_ROW, Recorded, decode_stored
@@ -104,7 +103,7 @@ def audit_file(ledger: Ledger) -> Iterator[Fault]:
         yield from (Fault(0, why) for why in schema.differences(ledger.select))
         # SQLite leaves out the free pages of a file with views, unless it is asked for its schema.
         checked = ("PRAGMA integrity_check", "PRAGMA integrity_check('sqlite_schema')")
-        found = (row for each in checked for row in ledger.select(each))
+        found = (row for pragma in checked for row in ledger.select(pragma))
         for (message,) in dict.fromkeys(found):
             if message != "ok":
                 yield Fault(0, f"SQLite finds the file damaged: {' '.join(message.split())}")

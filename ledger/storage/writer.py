@@ -198,12 +198,12 @@ def draft(stream: StreamId, event: Event) -> Draft:
 def _require_consistent(drafts: Sequence[Draft], known: Mapping[bytes, StoredEvent | None]) -> None:
     """Refuse a key with two contents, recorded or within the same append."""
     firsts: dict[bytes, Draft] = {}
-    for each in drafts:
-        row, first = known[each.key], firsts.setdefault(each.key, each)
-        if row is not None and not _is_known(each, row):
-            raise _conflict(each, row.data, row.position)
-        if first.data != each.data:
-            raise _conflict(each, first.data, None)
+    for draft in drafts:
+        row, first = known[draft.key], firsts.setdefault(draft.key, draft)
+        if row is not None and not _is_known(draft, row):
+            raise _conflict(draft, row.data, row.position)
+        if first.data != draft.data:
+            raise _conflict(draft, first.data, None)
 
 
 def _is_known(each: Draft, row: StoredEvent | None) -> bool:

@@ -19,7 +19,7 @@ from ledger.events.registration import TournamentOpened
 from ledger.identity import Digest, Dimension, Fields, Json
 from ledger.recorded import moment
 from projections.artifacts.judgearena import of_settlements, rating_records
-from projections.artifacts.results import RatedRun, Results, SettledPairs
+from projections.artifacts.results import Results, SettledPairs
 from projections.ratings.elo.rate import EloRatings
 from projections.ratings.elo.uncertainty import INTERVAL
 from projections.ratings.standings import win_rates
@@ -29,7 +29,7 @@ from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
 
 
-def manifest(results: RatedRun) -> Fields:
+def manifest(results: Results) -> Fields:
     """Return what was run, with which settings, and the outcome counts of its pairings."""
     publication, tournament = results.publication, results.tournament
     opening, newest = tournament.opening, tournament.newest
@@ -94,7 +94,7 @@ def holds_ratings(path: str) -> bool:
 
 def files_of(results: Results) -> dict[str, bytes]:
     """Return every published file of a run, by its path relative to the run's folder."""
-    lines = {path: b"".join(each) for path, each in line_files(results.pairs).items()}
+    lines = {path: b"".join(pieces) for path, pieces in line_files(results.pairs).items()}
     files = rating_files(results) | lines
     return dict(sorted(files.items(), key=_place))
 
@@ -116,7 +116,7 @@ def _place(file: tuple[str, bytes]) -> int:
     return next(place for place, beginning in enumerate(_ORDER) if file[0].startswith(beginning))
 
 
-def rating_files(results: RatedRun) -> dict[str, bytes]:
+def rating_files(results: Results) -> dict[str, bytes]:
     """Return the files that say of the run as a whole how it ended."""
     return {
         "manifest.json": _json(manifest(results)),
@@ -135,7 +135,7 @@ def _json(value: Json) -> bytes:
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
 
-def elo_results(results: RatedRun) -> Fields:
+def elo_results(results: Results) -> Fields:
     """Return ratings as the customer's scripts do; `bootstrap` adds intervals, which they lack."""
     return {
         "default_k": results.publication.terms.elo.k,
@@ -155,7 +155,7 @@ def elo_results(results: RatedRun) -> Fields:
     }
 
 
-def _bootstrap(results: RatedRun) -> Fields:
+def _bootstrap(results: Results) -> Fields:
     """Return bootstrap intervals of the `primary` ratings; empty if none were asked for."""
     terms = results.publication.terms.elo
     if not terms.bootstraps:
@@ -178,7 +178,7 @@ def _bootstrap(results: RatedRun) -> Fields:
     }
 
 
-def _computed(results: RatedRun) -> Fields:
+def _computed(results: Results) -> Fields:
     """Name the dimensions of so many battles that prompts were not resampled; empty without any."""
     some = [
         dimension
@@ -202,7 +202,7 @@ def _ratings(ratings: EloRatings) -> Fields:
     }
 
 
-def elo_per_perm(results: RatedRun) -> bytes:
+def elo_per_perm(results: Results) -> bytes:
     """Return an npz of each dimension's final ratings, (n_permutations, n_entrants)."""
     arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
     for dimension, standing in results.standings.items():
@@ -213,13 +213,13 @@ def elo_per_perm(results: RatedRun) -> bytes:
     return stream.getvalue()
 
 
-def pairwise_winrates(results: RatedRun) -> bytes:
+def pairwise_winrates(results: Results) -> bytes:
     """Return a CSV of each pair's counts, and of a's share of decided and tied pairs."""
     rows = win_rates(results.comparisons, by_outcome=True)
     return csv_of(WinRateRow._fields, rows).encode()
 
 
-def elo_ratings(results: RatedRun) -> Fields:
+def elo_ratings(results: Results) -> Fields:
     """Return ratings in the shape of JudgeArena's: by Bradley-Terry, with their intervals."""
     return rating_records(
         results.boards,

@@ -166,8 +166,8 @@ def _compare_results(
     metrics = []
     for metric in ours.metrics:
         one, other = ours.of_documents(metric), of_second.get(metric.name, {})
-        if shared := [each for each in one if each in other]:
-            pair = [one[each] for each in shared], [other[each] for each in shared]
+        if shared := [document for document in one if document in other]:
+            pair = [one[document] for document in shared], [other[document] for document in shared]
             a, b = map(mean_terms, pair)
             estimate = estimate_difference(a, b, [*map(str, shared)], scale_of(pair[0] + pair[1]))
             metrics.append(Metric(metric.name, "score", metric.higher_is_better, estimate))
@@ -205,7 +205,7 @@ def _counts(run: EvaluationRun, samples: Sequence[SampleObserved]) -> SampleCoun
         for observation in observations
         if isinstance(observation, AnswerObserved | ChoicesObserved)
     ]
-    n_truncated = sum(each.is_truncated for each in put)
+    n_truncated = sum(observation.is_truncated for observation in put)
     n_cut = sum(answer.finish_reason == "length" for answer in answers)
     kind = run.plan.kind
     return SampleCounts(
@@ -251,13 +251,12 @@ def training_points(known: Evaluations) -> tuple[TrainingPoint, ...]:
     label names. Of several plans of one step the newest holds.
     """
     newest: dict[tuple[str, str, int], TrainingPoint] = {}
-    for name in sorted(known.every):
-        plan = known.every[name]
+    for _, plan in sorted(known.every.items()):
         entrant = known.entrants.get(plan.entrant.digest)
-        where = _place(name.entrant, entrant)
+        where = _place(plan.entrant.label, entrant)
         if where is not None:
             point = TrainingPoint(*where, entrant, metrics_of(known.run(plan)))
-            newest[point.training, name.evaluation, point.step] = point
+            newest[point.training, plan.evaluation, point.step] = point
     return tuple(newest[key] for key in sorted(newest))
 
 

@@ -29,7 +29,6 @@ from projections.evaluations.state import (
     EVALUATION_EVENTS,
     EvaluationRun,
     Evaluations,
-    Judged,
     SampleFact,
     evaluations_of,
     key_of,
@@ -183,7 +182,9 @@ def score_questions(
             name = (question.asked.query_key, question.scoring)
             questions.setdefault(name, question)
             samples.setdefault(name, {}).update(dict.fromkeys(question.samples))
-    return tuple(each._replace(samples=tuple(samples[name])) for name, each in questions.items())
+    return tuple(
+        question._replace(samples=tuple(samples[name])) for name, question in questions.items()
+    )
 
 
 def _of_plan(
@@ -209,5 +210,5 @@ def unlinked(known: Evaluations, question: ScoreQuestion) -> tuple[SampleName, .
     return tuple(
         sample
         for sample in question.samples
-        if known.asked.get(Judged(question.scoring, key_of(sample))) != question.asked.query_key
+        if known.asked.get((question.scoring, key_of(sample))) != question.asked.query_key
     )

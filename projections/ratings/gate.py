@@ -105,7 +105,9 @@ def gate_looks(
         if not own and (design.baseline or design.sparse):
             row = row._replace(why=_never_meeting(row.why, design))
         texts = {same_texts[prompt_id] for prompt_id in first_wanted}
-        wanted = (PromptId(str(each)) for each, text in same_texts.items() if text in texts)
+        wanted = (
+            PromptId(str(prompt_id)) for prompt_id, text in same_texts.items() if text in texts
+        )
         yield GateLook(_told_more(row, tournament, own), tuple(wanted))
 
 
@@ -163,7 +165,7 @@ def look_in_turn(
         row = pass_or_stop(dimension, seen.by_verdicts("half"), question, level=level)
         is_open = seen.between(question.pair) & np.isin(seen.status, _OPEN)
         if n_open := int(np.count_nonzero(is_open)):
-            wanted = tuple(str(planned.prompt_of(each)) for each in np.unique(seen.cluster))
+            wanted = tuple(str(planned.prompt_of(cluster)) for cluster in np.unique(seen.cluster))
             pairs = "pair of the two is" if n_open == 1 else "pairs of the two are"
             why = f"{n_open} {pairs} not judged yet: `tourney gate --run` goes on"
             held_back = row._replace(verdict="not enough", n_more_prompts=None, why=why)

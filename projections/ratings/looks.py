@@ -238,8 +238,8 @@ def _futile(tested: _Tested, schedule: Schedule, last: float) -> list[Contest]:
     if share >= 1 or not isfinite(last):  # all is judged, or all was spent by a smaller bank
         return []
     trend = np.abs(tested.z) / sqrt(share)
-    chance = [_NORMAL.cdf((each - last) / sqrt(1 - share)) for each in trend]
-    return [tested.contest(place) for place, each in enumerate(chance) if each < schedule.futile]
+    chance = [_NORMAL.cdf((z - last) / sqrt(1 - share)) for z in trend]
+    return [tested.contest(place) for place, p in enumerate(chance) if p < schedule.futile]
 
 
 def waves_to_ask(

@@ -66,13 +66,12 @@ _KEPT: Final = 2**14  # texts: those of a tournament, which several figures look
 @lru_cache(maxsize=_KEPT)
 def style_of(text: str) -> Style:
     """Count a text's characters, and the headers, list items and bold spans of its markdown."""
-    has_fence = "```" in text or "~~~" in text
-    prose = "\n".join(_prose(text)) if has_fence else text
+    prose = "\n".join(_prose(text))
     return Style(
         len(text),
-        n_headers=len(_HEADER.findall(prose)) if "#" in prose else 0,
+        n_headers=len(_HEADER.findall(prose)),
         n_list_items=len(_LIST_ITEM.findall(prose)),
-        n_bold=len(_BOLD.findall(prose)) if "**" in prose or "__" in prose else 0,
+        n_bold=len(_BOLD.findall(prose)),
     )
 
 
@@ -90,7 +89,7 @@ def differences_in_style(a: Sequence[str], b: Sequence[str]) -> dict[str, Floats
         counts[np.array([place[text] for text in texts], np.intp)] for texts in (a, b)
     )
     length_a, length_b = counts_a[:, 0], counts_b[:, 0]
-    density_a, density_b = (each[:, 1:] / (each[:, :1] + 1) for each in (counts_a, counts_b))
+    density_a, density_b = (counts[:, 1:] / (counts[:, :1] + 1) for counts in (counts_a, counts_b))
     headers, lists, bold = ((density_a - density_b) / (density_a + density_b + 1)).T
     length = (length_a - length_b) / np.maximum(length_a + length_b, 1)
     return {"length": length, "headers": headers, "lists": lists, "bold": bold}

@@ -119,7 +119,8 @@ def style_controlled(
         for dimension, group in shown.items()
     }
     return tuple(
-        (board_of(dimension, each.ratings, roster), each) for dimension, each in adjusted.items()
+        (board_of(dimension, ratings.ratings, roster), ratings)
+        for dimension, ratings in adjusted.items()
     )
 
 
@@ -141,6 +142,6 @@ def style_of_battles(group: Iterable[Settlement], names: Sequence[str]) -> dict[
     """
     matches = [settlement.match for settlement in group if settlement.match is not None]
     found = differences_in_style(
-        [each.response_a.text for each in matches], [each.response_b.text for each in matches]
+        [match.response_a.text for match in matches], [match.response_b.text for match in matches]
     )
     return {name: found[name] for name in names}

@@ -115,7 +115,7 @@ def alternative_annotator_test(
     counts = tuple((name, len(battles)) for name, battles in shared.items())
     enough = {name: battles for name, battles in shared.items() if len(battles) >= FEWEST_BATTLES}
     found = [_left_out(name, judge, people, battles, prompts) for name, battles in enough.items()]
-    tested = tuple(each for each in found if each.n_prompts >= FEWEST_CLUSTERS)
+    tested = tuple(annotator for annotator in found if annotator.n_prompts >= FEWEST_CLUSTERS)
     if len(tested) < FEWEST_ANNOTATORS:
         return AlternativeAnnotatorTest((), (), _n_lacking(counts), counts)
     results = tuple(
@@ -172,7 +172,7 @@ def _n_lacking(counts: Sequence[tuple[str, int]]) -> int:
 
 
 def _winning_rate(tested: Sequence[LeftOut], epsilon: float, times: float = 1.0) -> float:
-    rejected = _rejections([each.p(epsilon, times) for each in tested])
+    rejected = _rejections([annotator.p(epsilon, times) for annotator in tested])
     return rejected / len(tested)
 
 
@@ -187,7 +187,7 @@ def _rejections(p_values: Sequence[float]) -> int:
 
 def _n_more(tested: Sequence[LeftOut], epsilon: float) -> int | None:
     """Return how many more votes like those there are would let the judge pass, to a twentieth."""
-    n_votes = sum(each.n for each in tested)
+    n_votes = sum(annotator.n for annotator in tested)
     enough = (times for times in _times() if _winning_rate(tested, epsilon, times) >= _ENOUGH)
     times = next(enough, None)
     return None if times is None else ceil((times - 1) * n_votes)

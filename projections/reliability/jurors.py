@@ -135,8 +135,8 @@ def _habits(said: _Said, judged: _Judged) -> Iterator[Measure]:
     """Yield each judge's own figures."""
     for judge, outcomes in judged.items():
         statuses = [outcome.status for outcome in outcomes.values()]
-        in_both = [each for each in said[judge].values() if len(each) > 1]
-        n_equal = sum(_joined(each) != "inconsistent" for each in in_both)
+        in_both = [outcomes for outcomes in said[judge].values() if len(outcomes) > 1]
+        n_equal = sum(_joined(outcomes) != "inconsistent" for outcomes in in_both)
         n, alone = len(statuses), (judge,)
         yield rate_of("order consistency", n_equal, len(in_both), alone)
         yield rate_of("tied share", statuses.count("tie"), n, alone)

@@ -135,7 +135,7 @@ def _number(text: str, seed: int) -> float:
 def stronger_judges(tournament: Tournament, judge: JudgeSettings) -> tuple[JudgeId, ...]:
     """Return the other judges that have a share of the prompts: each may correct this one."""
     others = (other for other in tournament.panel if other.judge_id != judge.judge_id)
-    return tuple(each.judge_id for each in others if share_of(tournament, each) is not None)
+    return tuple(other.judge_id for other in others if share_of(tournament, other) is not None)
 
 
 def without_shares(tournament: Tournament) -> Tournament:

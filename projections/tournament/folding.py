@@ -11,7 +11,6 @@ from ledger.events.evaluations import EvaluationFact
 from ledger.events.imports import BattlesImported, LedgerMerged, RatingsImported
 from ledger.events.money import cost_usd
 from ledger.events.ratings import RatingsPublished
-from ledger.events.redaction import EventRedacted
 from ledger.events.registration import (
     EntrantRegistered,
     JudgeRegistered,
@@ -22,6 +21,7 @@ from ledger.events.registration import (
 from ledger.events.registry import Event
 from ledger.events.requests import ParameterRefused, RequestsSettled, RequestsSubmitted
 from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.values import EventRedacted
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection
@@ -80,7 +80,7 @@ class _StateBuilder:
 
     def finish(self) -> Tournament:
         """Return the frozen state."""
-        maps: dict[str, Any] = {name: each.finish() for name, each in self._maps.items()}
+        maps: dict[str, Any] = {name: draft.finish() for name, draft in self._maps.items()}
         return replace(self._state, **self._fields, **maps)
 
     def add(self, recorded: Recorded) -> None:

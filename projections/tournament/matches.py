@@ -189,7 +189,7 @@ def planned_responses(
     pairs, stops = planned_pairs(tournament), stops_of(tournament)
     all_meet = design_of(tournament).sparse is None and not stops.last_wave
     cells = list[PlannedResponse]()
-    for prompt in (each for each in tournament.bank if each.prompt_id in chosen):
+    for prompt in (prompt for prompt in tournament.bank if prompt.prompt_id in chosen):
         is_compared = any(is_eligible(rubric, prompt) for rubric in tournament.dimensions)
         meeting = {
             entrant
@@ -284,7 +284,7 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
     for cell in planned_responses(tournament, prompts):
         by_prompt[cell.prompt.prompt_id][cell.entrant.entrant_id] = cell
     found = list[Pairing]()
-    for prompt in (each for each in tournament.bank if each.prompt_id in by_prompt):
+    for prompt in (prompt for prompt in tournament.bank if prompt.prompt_id in by_prompt):
         name, row = prompt.prompt_id, by_prompt[prompt.prompt_id]
         compared = [
             (row[a], row[b], orders(name, a, b), planned)

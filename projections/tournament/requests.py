@@ -199,7 +199,7 @@ class EntrantRequests:
         They are under way, or were perhaps billed.
         """
         lost = (bill.maybe_usd for bill in self.settled.values())
-        awaited = (each.worst_usd or 0.0 for each in self.under_way.values())
+        awaited = (awaited.worst_usd or 0.0 for awaited in self.under_way.values())
         return fsum((*lost, *awaited))
 
 

@@ -99,7 +99,9 @@ def judge_versions(tournament: Tournament) -> Mapping[str, JudgeVersion]:
             found[judge.judge_id][said] = known or JudgeVersion(judge, opening)
     names: dict[str, JudgeVersion] = {}
     for judge_id, versions in found.items():
-        names |= {f"{judge_id}@{n}": each for n, each in enumerate(versions.values(), start=1)}
+        names |= {
+            f"{judge_id}@{n}": version for n, version in enumerate(versions.values(), start=1)
+        }
         names[judge_id] = [*versions.values()][-1]
     return names
 
@@ -161,8 +163,8 @@ def edited_answers(
     for query in (open_query for request in queries for open_query in request.every):
         match, prompt = query.match, query.match.pairing.prompt
         wording = _Wording(judge, instructions, match.pairing.rubric, planned)
-        formers = (each for each in earlier[prompt.prompt_id] if each.text == prompt.text)
-        keys = (wording.key(match, query.asked.order, each) for each in formers)
+        formers = (former for former in earlier[prompt.prompt_id] if former.text == prompt.text)
+        keys = (wording.key(match, query.asked.order, former) for former in formers)
         counts[prompt.prompt_id] += any(map(tournament.was_asked, keys))
     return +counts
 

@@ -77,7 +77,7 @@ def _is_whole(failure: JudgeQueryFailed, parser: str) -> bool:
 Status: TypeAlias = (
     Outcome | FailureReason | Literal["abstained", "no_response", "redacted", "pending"]
 )
-_OUTCOMES: Final[Mapping[str, Outcome]] = {each: each for each in get_args(Outcome)}
+_OUTCOMES: Final[Mapping[str, Outcome]] = {outcome: outcome for outcome in get_args(Outcome)}
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -179,10 +179,10 @@ ComparedT = TypeVar("ComparedT", bound=Compared)
 def account_of(compared: Iterable[Compared]) -> Account:
     """Count what was compared, all of one kind, by status."""
     kinds, statuses, n_in_one_order = set[Counted](), list[str](), 0
-    for each in compared:
-        kinds.add(each.counted)
-        statuses.append(each.exact_status)
-        n_in_one_order += bool(each.slot) and each.score is not None
+    for battle in compared:
+        kinds.add(battle.counted)
+        statuses.append(battle.exact_status)
+        n_in_one_order += bool(battle.slot) and battle.score is not None
     kind = kinds.pop() if kinds else "pairs"
     return account_from(Counter(statuses), kind, in_one_order=n_in_one_order)
 
@@ -192,10 +192,10 @@ def win_shares(
 ) -> dict[Key, float]:
     """Return the share that each took by the verdicts there are; keys name both sides."""
     taken: defaultdict[Key, list[tuple[float, float]]] = defaultdict(list)
-    for each in compared:
-        if each.share is not None:
-            for key, share in zip(keys(each), (each.share, 1.0 - each.share), strict=True):
-                taken[key].append((share, each.weight))
+    for battle in compared:
+        if battle.share is not None:
+            for key, share in zip(keys(battle), (battle.share, 1.0 - battle.share), strict=True):
+                taken[key].append((share, battle.weight))
     return {key: fmean(*zip(*found, strict=True)) for key, found in taken.items()}
 
 

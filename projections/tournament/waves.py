@@ -266,7 +266,7 @@ def _said_of_looks(tournament: Tournament) -> Iterator[str]:
         )
         return
     stops, pairs = stops_of(tournament), planned_pairs(tournament)
-    planned = {frozenset(pair) for those in pairs.values() for pair in those}
+    planned = {frozenset(pair) for meeting in pairs.values() for pair in meeting}
     for rubric in tournament.dimensions:
         n_taken = len(looks_at(tournament, rubric))
         decided = planned & decided_pairs(tournament, rubric)

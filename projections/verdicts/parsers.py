@@ -96,8 +96,8 @@ def _without_thoughts(reply: str) -> str:
     """Drop every thought, and everything before the end of a thought without a beginning."""
     *ended, rest = reply.split("</think>")
     said = ""
-    for each in ended:
-        before, opened, _ = each.partition("<think>")
+    for thought in ended:
+        before, opened, _ = thought.partition("<think>")
         said = said + before if opened else ""
     return said + rest
 
@@ -159,8 +159,10 @@ def parse_verdict(reply: str) -> Verdict | None:
     said = _said_in(last)
     if said is None:
         return None
-    others = [each for each in map(_said_in, before) if each and each.is_certain >= said.is_certain]
-    return said.verdict if all(each.verdict == said.verdict for each in others) else None
+    others = [
+        other for other in map(_said_in, before) if other and other.is_certain >= said.is_certain
+    ]
+    return said.verdict if all(other.verdict == said.verdict for other in others) else None
 
 
 class _Said(NamedTuple):
@@ -187,9 +189,11 @@ def parse_json_verdict(reply: str) -> Verdict | None:
     that nothing stands around it.
     """
     objects, around = json_objects(reply)
-    given = [_value_of(each["verdict"]) for each in objects if "verdict" in each]
+    given = [_value_of(found["verdict"]) for found in objects if "verdict" in found]
     beside = [
-        each.verdict for each in map(_said_in, around.split("\n")) if each and each.is_certain
+        line_said.verdict
+        for line_said in map(_said_in, around.split("\n"))
+        if line_said and line_said.is_certain
     ]
     return given[0] if given and len({*given, *beside}) == 1 else None
 
@@ -239,7 +243,7 @@ def section_of(reply: str, dimension: str) -> str | None:
     So each dimension has its own part of a reply about several, to be read as a reply of its own.
     """
     objects, _ = json_objects(reply)
-    sections = [each[dimension] for each in objects if dimension in each]
+    sections = [found[dimension] for found in objects if dimension in found]
     if not sections or any(section != sections[0] for section in sections):
         return None
     return json.dumps(sections[0], ensure_ascii=False) if isinstance(sections[0], dict) else None
@@ -316,5 +320,5 @@ BLIND_TO_STOPS: Final = frozenset({LENIENT_PARSER})
 
 def newest_parser(name: str) -> str | None:
     """Return a parser's full name, the newest version by default; None if unknown."""
-    named = [each for each in PARSERS if name in {each, each.rpartition("@")[0]}]
+    named = [parser for parser in PARSERS if name in {parser, parser.rpartition("@")[0]}]
     return max(named, key=lambda each: int(each.rpartition("@")[2]), default=None)

@@ -106,7 +106,7 @@ def parse_score(reply: str, scale: ScoreScale) -> float | None:
     "7/10" is read as 7 if 10 is the highest score.
     """
     matches = [_SCORE_LINE.fullmatch(line) for line in said_lines(reply)]
-    scores = {_on_scale(each, scale) for each in matches if each}
+    scores = {_on_scale(match, scale) for match in matches if match}
     return scores.pop() if matches and matches[-1] and len(scores) == 1 else None
 
 
@@ -121,9 +121,9 @@ def _on_scale(found: re.Match[str], scale: ScoreScale) -> float | None:
 def parse_json_score(reply: str, scale: ScoreScale) -> float | None:
     """Parse the score of the JSON object in a reply; None without one, or with two scores."""
     objects, around = json_objects(reply)
-    given = [_of_object(each["score"], scale) for each in objects if "score" in each]
+    given = [_of_object(found["score"], scale) for found in objects if "score" in found]
     beside = map(_SCORE_LINE.fullmatch, around.split("\n"))
-    scores = {*given, *(_on_scale(each, scale) for each in beside if each)}
+    scores = {*given, *(_on_scale(match, scale) for match in beside if match)}
     return given[0] if given and len(scores) == 1 else None
 
 

@@ -81,7 +81,7 @@ def percentile_uncertainty(
     n, is_anchor = draws.shape[1], anchored(entrants, parameters.anchor)
     few = np.maximum(np.nan_to_num(freedom_of_ratings(freedom, is_anchor), nan=np.inf), 1.0)
     reach = np.sqrt(1 + 1 / few) * critical_value(parameters.level, few)
-    expanded = np.array([2 * NormalDist().cdf(each) - 1 for each in reach])
+    expanded = np.array([2 * NormalDist().cdf(t) - 1 for t in reach])
     bounds = percentiles(draws, expanded)
     fitted = draws[~np.isnan(draws).any(axis=1)]
     covariance = np.full((n, n), np.nan)

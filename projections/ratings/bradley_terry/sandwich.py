@@ -11,8 +11,7 @@ variance under the model, n = (sum of d)^2 / sum of d^2 clusters count (Carter, 
 Steigerwald 2017), and the degrees of freedom are n - 1: C - 1 where all inform alike.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -23,7 +22,6 @@ from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import Scores
 
-_BLOCK: Final = 200_000  # numbers in a table, at a time: few enough for the cache
 _MOST_TERMS: Final = 100  # of a power series; bounds what a cluster that decides alone can add
 _NOTHING: Final = 1e-12
 
@@ -71,39 +69,23 @@ class Sandwich:
     def influences(self, figures: Floats) -> Floats:
         """Return the influence of each cluster on m figures, (n_clusters, m), bias-reduced."""
         response = (figures @ self.inverse).T
-        return np.concatenate([block.bias_reduced() @ response for block in self._blocks()])
+        return self._bias_reduced() @ response
 
     @cached_property
     def _meat(self) -> Floats:
         """The sum over clusters of g g', (k, k), g being bias-reduced, with the prior's part."""
-        products = np.diag(np.broadcast_to(self.penalty, len(self.inverse)))
-        for block in self._blocks():
-            g = block.bias_reduced()
-            products = products + g.T @ (block.count[:, None] * g)
-        return products
+        g = self._bias_reduced()
+        of_prior = np.diag(np.broadcast_to(self.penalty, len(self.inverse)))
+        return np.asarray(of_prior + g.T @ (self._count[:, None] * g))
 
     def _freedom(self, response: Floats) -> Floats:
         """Return the degrees of freedom of m figures, (m,), by their response to g, (m, k)."""
-        once, squares = np.zeros((2, len(response)))
-        for block in self._blocks():
-            of_cluster = np.add.reduceat(block.parts(response), block.starts)
-            once += block.count @ of_cluster
-            squares += block.count @ of_cluster**2
+        of_cluster = np.add.reduceat(self._parts(response), self._starts)
+        once, squares = self._count @ of_cluster, self._count @ of_cluster**2
         with np.errstate(invalid="ignore", divide="ignore"):  # of a figure that is fixed
             return np.asarray(once**2 / squares - 1.0)
 
-    def _blocks(self) -> Iterator["Sandwich"]:
-        """Yield whole clusters, of about as many battles as make a table of k columns."""
-        ends = np.append(self.starts[1:], len(self.units.unit))
-        first, most = 0, max(1, _BLOCK // len(self.inverse))
-        while first < len(self.units.unit):
-            this, last = np.searchsorted(ends, (first, first + most), side="right")
-            end = int(ends[max(this, last - 1)])
-            chosen = slice(first, end)
-            yield replace(self, units=self.units.take(chosen), scores=self.scores.take(chosen))
-            first = end
-
-    def bias_reduced(self) -> Floats:
+    def _bias_reduced(self) -> Floats:
         """Return the bias-reduced g of all clusters, (n_clusters, k), by a power series of J M.
 
         A direction that a cluster alone decides has the eigenvalue 1; there the series is cut off.
@@ -116,7 +98,7 @@ class Sandwich:
                 break
         return self._added_up(whole)
 
-    def parts(self, response: Floats) -> Floats:
+    def _parts(self, response: Floats) -> Floats:
         """Return each battle's part in the variance of m figures, (n, m), if the model holds."""
         units = self.units
         along = [response.T[units.a] - response.T[units.b], *response.T[units.n_entrants :]]
@@ -127,14 +109,14 @@ class Sandwich:
         return part
 
     @cached_property
-    def starts(self) -> NDArray[np.intp]:
+    def _starts(self) -> NDArray[np.intp]:
         """The first battle of each cluster."""
         return np.flatnonzero(np.diff(self.units.unit, prepend=-1))
 
     @property
-    def count(self) -> NDArray[np.int64]:
+    def _count(self) -> NDArray[np.int64]:
         """How many clusters are like each, (n_clusters,)."""
-        return self.units.count[self.units.unit[self.starts]]
+        return self.units.count[self.units.unit[self._starts]]
 
     @cached_property
     def _parameters(self) -> NDArray[np.intp]:
@@ -157,14 +139,14 @@ class Sandwich:
 
     def _added_up(self, slope: Floats) -> Floats:
         """Add up derivatives of battles, (n, few), by cluster: (n_clusters, k)."""
-        shape = len(self.starts), len(self.inverse)
+        shape = len(self._starts), len(self.inverse)
         each = (slope @ self._signs).ravel()
         flat = np.bincount(self._places.ravel(), each, minlength=shape[0] * shape[1])
         return np.reshape(flat.astype(np.float64, copy=False), shape)
 
     def _informed(self, slope: Floats) -> Floats:
         """Multiply what battles add up to in each cluster by J M, (n, few)."""
-        if len(self.starts) == len(slope):  # one battle each
+        if len(self._starts) == len(slope):  # one battle each
             return np.asarray((self._of_itself @ slope[:, :, None])[:, :, 0])
         moved = (self._added_up(slope) @ self.inverse).ravel()[self._places]
         along = moved @ self._signs.T

@@ -208,7 +208,7 @@ def variances(battles: Battles, ratings: Floats, *, k: float, n_prompts: int) ->
         np.bincount(prompt, surprise * (row[battles.a] - row[battles.b]), minlength=n_prompts)
         for row in responses
     )
-    return np.array([n_prompts**2 / (n_prompts - 1) * each.var() for each in moved])
+    return np.array([n_prompts**2 / (n_prompts - 1) * influence.var() for influence in moved])
 
 
 def _expected(battles: Battles, ratings: Floats) -> tuple[Floats, Floats]:

@@ -304,7 +304,7 @@ def _reasons(
 
 def _in_points(log_odds: Bounded) -> Bounded:
     """Convert log odds to Elo points."""
-    return Bounded(*(None if each is None else ELO * each for each in log_odds))
+    return Bounded(*(None if bound is None else ELO * bound for bound in log_odds))
 
 
 def _why_not(judge: str, shared: JudgedPairs, kin: JudgedPairs, families: Families) -> str | None:
@@ -314,7 +314,7 @@ def _why_not(judge: str, shared: JudgedPairs, kin: JudgedPairs, families: Famili
         return _ALONE
     if family is None:
         return _NO_FAMILY
-    if all(families.of_judges[each] == family for each in shared.judges):
+    if all(families.of_judges[juror] == family for juror in shared.judges):
         return _ALL_JUDGES
     if judge in kin.judges and len(np.unique(_own(judge, kin, families))) > 1:
         return None
