@@ -6,10 +6,10 @@ follows from its two verdicts.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import product, starmap
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from ledger.events import judging
 from ledger.events.evaluations import (
@@ -93,43 +93,30 @@ class EvaluationConsistency:
         plan = self._plans.get((stream, labels, event.number))
         if plan is None:
             return [f"no plan {event.number} of {' on '.join(labels)} was recorded before it"]
-        counts = self._counts_of(plan, stream)
-        if counts.allow(event.n_observed, event.n_unscorable):
-            return []
-        return [f"{counts}; the event says {event.n_observed} and {event.n_unscorable}"]
-
-    def _counts_of(self, plan: EvaluationPlanned, stream: StreamId) -> "_KnownSamples":
-        """Count a plan's results; a merged tournament may not have known those of others."""
         fates = [
             self._fates.get(SampleKey(plan.run_key, item, number), {})
             for item in plan.items
             for number in range(plan.n_samples)
         ]
-        known = [fate for fate in fates if fate]
-        return _KnownSamples(
-            n_missing=len(fates) - len(known),
-            n_known=len(known),
-            fewest=sum(fate.get(stream, all(fate.values())) for fate in known),
-            most=sum(any(fate.values()) for fate in known),
-        )
+        return _faults_of_counts(event, stream, fates)
 
 
-class _KnownSamples(NamedTuple):
-    n_missing: int  # samples of which nothing came
-    n_known: int  # observed or given up
-    fewest: int  # of them observed, as its tournament knew at least
-    most: int  # and as anyone knew
-
-    def allow(self, n_observed: int, n_unscorable: int) -> bool:
-        """Say whether counts are possible, given what the tournament can have known."""
-        is_whole = not self.n_missing and n_observed + n_unscorable == self.n_known
-        return is_whole and self.fewest <= n_observed <= self.most
-
-    def __str__(self) -> str:
-        """Describe the true counts."""
-        observed = _between(self.fewest, self.most)
-        unscorable = _between(self.n_known - self.most, self.n_known - self.fewest)
-        return f"samples observed: {observed}, unscorable: {unscorable}, neither: {self.n_missing}"
+def _faults_of_counts(
+    event: EvaluationCompleted, stream: StreamId, fates: Sequence[Mapping[StreamId, bool]]
+) -> Sequence[str]:
+    """Compare counts with samples' fates by tournament; a merged one may not know all of them."""
+    ended = [fate for fate in fates if fate]
+    fewest = sum(fate.get(stream, all(fate.values())) for fate in ended)  # observed, as it knew
+    most = sum(any(fate.values()) for fate in ended)  # as anyone knew
+    n_missing, n_ended = len(fates) - len(ended), event.n_observed + event.n_unscorable
+    if not n_missing and n_ended == len(ended) and fewest <= event.n_observed <= most:
+        return []
+    observed, unscorable = (
+        _between(fewest, most),
+        _between(len(ended) - most, len(ended) - fewest),
+    )
+    counts = f"samples observed: {observed}, unscorable: {unscorable}, neither: {n_missing}"
+    return [f"{counts}; the event says {event.n_observed} and {event.n_unscorable}"]
 
 
 def _between(fewest: int, most: int) -> str:

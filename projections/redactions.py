@@ -8,7 +8,7 @@ the queries that were sent.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from immutables import Map
 from msgspec import UnsetType
@@ -31,22 +31,11 @@ TextOf: TypeAlias = Callable[[Digest], str | None]
 """Returns the text of a response by its key; None: it has none on record."""
 
 
-class Responses(NamedTuple):
-    """The keys of a pair's responses, in roster order."""
+Responses: TypeAlias = tuple[Digest, Digest]
+"""The keys of a pair's responses, in roster order."""
 
-    a: Digest
-    b: Digest
-
-
-class PairName(NamedTuple):
-    """The fields of a pair's key but its queries."""
-
-    dimension: Dimension
-    prompt_id: PromptId
-    entrant_a: EntrantId
-    entrant_b: EntrantId
-    judge: JudgeId
-    policy: str
+PairName: TypeAlias = tuple[Dimension, PromptId, EntrantId, EntrantId, JudgeId, str]
+"""The fields of a pair's key but its queries."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +112,8 @@ class Redactions:
         Pairs of the same texts share it, on the same prompt and rubric; it names one of them. Of
         several, as where the judge's settings changed under its name, it is the newest.
         """
-        wanted = name.prompt_id, rubric, name.judge, order
+        _, prompt_id, _, _, judge, _ = name
+        wanted = prompt_id, rubric, judge, order
 
         def is_same(response: Digest, other: Digest) -> bool:
             """Say whether two responses are one, or have one text that is still known."""
@@ -150,7 +140,7 @@ class Redactions:
 
 
 def _asked_about(sent: JudgeQuerySubmitted) -> Responses:
-    return Responses(sent.response_a, sent.response_b)
+    return sent.response_a, sent.response_b
 
 
 NONE_REDACTED: Final = Redactions()

@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from errno import EDQUOT, EIO, ENOSPC
 from functools import cache
@@ -20,7 +20,7 @@ from ledger.errors import (
 )
 from ledger.storage import schema
 from ledger.storage.files import beside, cannot_write, create, flush, wal_of
-from ledger.storage.sharing import Snapshot, kept_open, may_leave_files
+from ledger.storage.sharing import kept_open, may_leave_files, refusal_of_change
 
 BUSY_TIMEOUT_S: Final = 30.0
 _PRIMARY_CODE: Final = 0xFF  # of an error, without what tells its kinds apart
@@ -114,11 +114,11 @@ def differences(connection: sqlite3.Connection) -> list[str]:
     return list(schema.differences(connection.execute))
 
 
-def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Snapshot | None]:
+def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Callable[[], None] | None]:
     """Open an existing ledger, read-only.
 
     Returns:
-        The connection; and where it reads without locks, what tells whether somebody wrote.
+        The connection; and where it reads without locks, what raises if somebody wrote.
 
     Raises:
         NoLedger: There is no such file.
@@ -141,11 +141,11 @@ def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Snapshot | None]:
             return _open_without_files(path)
 
 
-def _open_without_files(path: Path) -> tuple[sqlite3.Connection, Snapshot | None]:
+def _open_without_files(path: Path) -> tuple[sqlite3.Connection, Callable[[], None] | None]:
     """Open a ledger for a user who makes no files beside it."""
-    snapshot = Snapshot(path)
+    require_unchanged = refusal_of_change(path)
     if not wal_of(path).exists():  # nobody is writing
-        return _open_readonly(path, "mode=ro&immutable=1"), snapshot
+        return _open_readonly(path, "mode=ro&immutable=1"), require_unchanged
     try:
         return _open_readonly(path, "mode=ro&readonly_shm=1"), None
     except sqlite3.OperationalError as error:

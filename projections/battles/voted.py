@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.battles.columns import TIE, Battles, battles_of
-from projections.battles.settled import Meeting, named_battles
+from projections.battles.soft_scores import Meeting, named_battles
 from projections.intervals import Floats
 from projections.tournament.settlement import Settlement
 

@@ -52,7 +52,7 @@ class MetricRatio(NamedTuple):
 def metric_ratios(
     plan: EvaluationPlanned,
     samples: Sequence[SampleObserved],
-    judged: Sequence[float | None] = (),
+    judged: Sequence[float | None],
 ) -> tuple[MetricRatio, ...]:
     """Return the metrics of samples, the primary one first: a judge's, if one scores answers.
 

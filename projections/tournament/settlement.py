@@ -8,7 +8,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_arg
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Order, Outcome, Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
-from projections.redactions import PairName, Responses
 from projections.tournament.compared import (
     IDENTICAL,
     OPPOSITE,
@@ -280,8 +279,8 @@ def _without_texts(tournament: Tournament, pairing: Pairing, judge: JudgeSetting
     if status != "redacted":
         return Settlement(pairing, None, status)
     about = (
-        PairName(*pairing.names, judge.judge_id, policies.DEFAULT_POLICY),
-        Responses(pairing.a.response_key, pairing.b.response_key),
+        (*pairing.names, judge.judge_id, policies.DEFAULT_POLICY),
+        (pairing.a.response_key, pairing.b.response_key),
         tournament.text_of,
     )
     redactions, rubric = tournament.redactions, pairing.rubric.digest

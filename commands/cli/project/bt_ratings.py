@@ -30,10 +30,9 @@ from commands.reading.parameters import require_anchor
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json
-from projections.battles import settled
 from projections.battles.columns import Battles
-from projections.battles.imported import BattlesOfSet
-from projections.battles.soft_scores import TEMPERATURE
+from projections.battles.imported import BattlesOfSet, scored_preferences
+from projections.battles.soft_scores import TEMPERATURE, calibrate_judge, scored_orders
 from projections.battles.voted import (
     VoteSampling,
     both_judged,
@@ -114,7 +113,7 @@ def _battles(
         return source.rated_battles(ties)
     state = source.state
     soft = {
-        name: settled.scored_orders(state, group).soft(temperature).grouped(state.same_texts)
+        name: scored_orders(state, group).soft(temperature).grouped(state.same_texts)
         for name, group in source.settlements.items()
     }
     return {name: replace(each, widening=source.widening(name)) for name, each in soft.items()}
@@ -354,11 +353,11 @@ def _has_preferences(battles: BattlesOfSet) -> bool:
 def fitted_to_set(selection: Selection, against: str) -> Table:
     """Fit the temperature of an imported set's preferences to the human votes of another."""
     judged = chosen_set(selection)
-    scored = settled.scored_preferences(judged.battles)
+    scored = scored_preferences(judged.battles)
     votes = by_people(human_set(selection, against, _FIT).battles)
     made = f"preferences are taken as made at JudgeArena's temperature {TEMPERATURE}"
     return temperature_table(
-        [settled.calibrate_judge(judged.name, scored, votes)],
+        [calibrate_judge(judged.name, scored, votes)],
         notes=[*judged.selected_by, f"{judged.name}: {made}."],
         facts={**judged.facts, "against": against, "made_at": TEMPERATURE},
     )
@@ -369,9 +368,9 @@ def fitted_to_votes(selection: Selection, against: str) -> Table:
     source = read_verdicts(selection)
     votes = votes_on_record(source, human_set(selection, against, _FIT), _FIT)
     calibrations = [
-        settled.calibrate_judge(
+        calibrate_judge(
             dimension,
-            settled.scored_orders(source.state, group),
+            scored_orders(source.state, group),
             votes.battles(dimension),
             source.state.same_texts,
         )

@@ -14,15 +14,16 @@ from ledger.events.judging import PairReconciled
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.registry import Event
 from projections.battles.columns import battles_of
-from projections.battles.imported import battles_of_set
-from projections.battles.settled import (
+from projections.battles.imported import battles_of_set, scored_preferences
+from projections.battles.soft_scores import (
     BY_SCORES,
+    CannotCalibrate,
+    ScoredBattles,
+    calibrate,
     calibrate_judge,
     scored_orders,
-    scored_preferences,
     votes_with_margins,
 )
-from projections.battles.soft_scores import CannotCalibrate, ScoredBattles, calibrate
 from projections.ratings.bradley_terry.rate import rate_points
 from projections.tournament.settlement import Settlement, settle
 from projections.verdicts.policies import CONCATENATE, Rule
