@@ -84,13 +84,10 @@ def asked_samples(run: EvaluationRun, items: Items) -> Iterator[AskedSample]:
     """Yield the samples of a run that were observed or given up, in the order of its plan."""
     for key, fate in run.fates:
         if fate is not None:
-            told = _asked_sample(run.plan, fate, items.get(key.item))
-            by_judge = run.judged.get(key)
-            yield (
-                told
-                if by_judge is None
-                else told._replace(judged=by_judge.score, reply=by_judge.reply)
-            )
+            sample = _asked_sample(run.plan, fate, items.get(key.item))
+            if (received := run.judged.get(key)) is not None:
+                sample = sample._replace(judged=received.score, reply=received.reply)
+            yield sample
 
 
 def _asked_sample(
@@ -105,15 +102,11 @@ def _asked_sample(
         return bare
     match fate.observation:
         case AnswerObserved() as seen:
-            told = bare._replace(
-                answered=seen.text, cleaned=seen.cleaned, expected=seen.expected, score=seen.score
-            )
-            return told._replace(is_right=_is_best(plan, seen.score))
+            answer = bare._replace(answered=seen.text, expected=seen.expected)
+            return _scored(answer, plan, seen)
         case PredictionObserved() as seen:
-            told = bare._replace(asked=seen.text, answered=seen.prediction, cleaned=seen.cleaned)
-            return told._replace(
-                expected=seen.text, score=seen.score, is_right=_is_best(plan, seen.score)
-            )
+            answer = bare._replace(asked=seen.text, answered=seen.prediction, expected=seen.text)
+            return _scored(answer, plan, seen)
         case ChoicesObserved() as seen:
             return _chosen(bare, seen)
         case DocumentObserved() as seen:
@@ -136,11 +129,14 @@ def _asked(item: EvaluationItem | None) -> str | None:
             assert_never(item)
 
 
-def _is_best(plan: EvaluationPlanned, score: float | None) -> bool | None:
-    """Say whether an own score is that of a right answer: 1, or 0 where lower is better."""
-    if score is None:
-        return None
-    return score >= 1 if plan.higher_is_better else score <= 0
+def _scored(
+    answer: AskedSample, plan: EvaluationPlanned, seen: AnswerObserved | PredictionObserved
+) -> AskedSample:
+    """Add the own score: that of a right answer is 1, or 0 where lower is better."""
+    score, is_right = seen.score, None
+    if score is not None:
+        is_right = score >= 1 if plan.higher_is_better else score <= 0
+    return answer._replace(cleaned=seen.cleaned, score=score, is_right=is_right)
 
 
 def _chosen(bare: AskedSample, seen: ChoicesObserved) -> AskedSample:

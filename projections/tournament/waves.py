@@ -113,11 +113,6 @@ def _pairs_now(
             yield frozenset((a, b))
 
 
-def n_eligible(tournament: Tournament, rubric: Rubric) -> int:
-    """Return on how many prompts of the bank a rubric's dimension can be judged."""
-    return sum(is_eligible(rubric, prompt) for prompt in tournament.bank)
-
-
 class Stops(NamedTuple):
     """Which pairs are not asked on which prompts, since a look stopped them."""
 
@@ -147,8 +142,8 @@ def stops_of(tournament: Tournament) -> Stops:
         for seen in look.dimensions:
             if (rubric := rubrics.get(seen.rubric.digest)) is not None:
                 # what was futile then need not be so on more prompts
-                is_as_planned = n_eligible(tournament, rubric) <= seen.n_planned
-                futile = seen.futile if is_as_planned else ()
+                n_eligible = sum(is_eligible(rubric, prompt) for prompt in tournament.bank)
+                futile = seen.futile if n_eligible <= seen.n_planned else ()
                 for pair in _pairs_now(tournament, (*seen.decided, *futile)):
                     last_wave.setdefault((rubric.dimension, pair), wave)
     return Stops(wave_of, last_wave)

@@ -137,14 +137,13 @@ class ClusteredBattles:
 
     def within(self, members: NDArray[np.intp]) -> "ClusteredBattles":
         """Return the battles among some entrants, (n_members,) ascending, renumbered."""
-        inside = np.isin(self.a, members) & np.isin(self.b, members)
-        met, unit = np.unique(self.unit[inside], return_inverse=True)
-        return ClusteredBattles(
-            len(members),
-            a=np.searchsorted(members, self.a[inside]),
-            b=np.searchsorted(members, self.b[inside]),
-            score=self.score[inside],
-            weight=self.weight[inside],
+        inside = self.take(np.isin(self.a, members) & np.isin(self.b, members))
+        met, unit = np.unique(inside.unit, return_inverse=True)
+        return replace(
+            inside,
+            n_entrants=len(members),
+            a=np.searchsorted(members, inside.a),
+            b=np.searchsorted(members, inside.b),
             unit=unit,
             count=self.count[met],
         )

@@ -40,64 +40,6 @@ from projections.tournament.settlement import Settlement, by_dimension, settle, 
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import Said
 
-_DRAWS: Final = 1999
-_SEED: Final = 20260427
-_ROUNDING: Final = 1e-9  # draws that equal what was found differ in the last digits, by machine
-
-
-class Transitivity(NamedTuple):
-    """The test; degrees: how many pairs more than ratings that are free; p: of the chi-square."""
-
-    chi_square: float
-    degrees: int
-    p: float
-    n_pairs: int  # of entrants
-
-
-def transitivity(battles: Battles) -> Transitivity | None:
-    """Test whether ratings explain the battles of comparable entrants.
-
-    Returns:
-        None if there are not more pairs than ratings, or too few prompts (FEWEST_CLUSTERS).
-
-    Raises:
-        CannotRate: As for `bradley_terry.rate.rate`.
-    """
-    ratings = rate_points(battles, BradleyTerryParameters())
-    label = ratings.components.label
-    units = single_battles(battles, label[battles.a] == label[battles.b])
-    n_prompts = len(units.count)
-    n, strengths = units.n_entrants, ratings.rating / ELO
-    met, pair = np.unique(
-        np.minimum(units.a, units.b) * n + np.maximum(units.a, units.b), return_inverse=True
-    )
-    net = np.eye(n)[met // n] - np.eye(n)[met % n]  # (n_pairs, n): 1 at the first, -1 at the other
-    degrees = len(net) - (int(np.linalg.matrix_rank(net)) if n_prompts else 0)
-    if degrees < 1 or n_prompts < FEWEST_CLUSTERS:
-        return None
-    log_odds = strengths[units.a] - strengths[units.b]
-    took = units.weight * (units.score - sigma(log_odds))  # beyond expectation
-    surplus = np.zeros((n_prompts, len(met)))  # of the first of each pair
-    np.add.at(surplus, (units.unit, pair), np.where(units.a < units.b, took, -took))
-    spread = units.weight * sigma(log_odds) * sigma(-log_odds)
-    variance = np.bincount(pair, spread, minlength=len(met)).astype(np.float64)
-    found = float((surplus.sum(axis=0) ** 2 / variance).sum())
-    signs = np.random.default_rng(_SEED).choice((-1.0, 1.0), (_DRAWS, n_prompts))
-    drawn = ((signs @ _unexplained(surplus, variance, net)) ** 2 / variance).sum(axis=1)
-    n_as_far = int((drawn >= found * (1 - _ROUNDING)).sum())
-    return Transitivity(found, degrees, (1 + n_as_far) / (1 + _DRAWS), len(net))
-
-
-def _unexplained(surplus: Floats, variance: Floats, net: Floats) -> Floats:
-    """Return the surplus less what the fit takes up of each prompt's, (n_prompts, n_pairs).
-
-    variance: (n_pairs,) of the sum over independent battles.
-    """
-    weighted = variance[:, None] * net
-    taken_up = np.linalg.pinv(net.T @ weighted) @ net.T
-    return np.asarray(surplus - surplus @ (weighted @ taken_up).T)
-
-
 _STYLES: Final = ("length", "headers", "lists", "bold")
 _TWICE: Final = 1 / 3  # what length is where a is twice as long: (2 - 1) / (2 + 1)
 _ALWAYS_ALIKE: Final = "the same in all pairs of responses"
@@ -312,3 +254,61 @@ def style_effects(pairs: JudgedPairs) -> AdjustedFit:
 def _mean(values: Floats, prompt: Places, scale: Scale) -> Estimate:
     """Return the mean of one value for each pair, with its interval over prompts."""
     return estimate_ratio(RatioTerms(values, np.ones(len(values))), prompt.tolist(), scale)
+
+
+_DRAWS: Final = 1999
+_SEED: Final = 20260427
+_ROUNDING: Final = 1e-9  # draws that equal what was found differ in the last digits, by machine
+
+
+class Transitivity(NamedTuple):
+    """The test; degrees: how many pairs more than ratings that are free; p: of the chi-square."""
+
+    chi_square: float
+    degrees: int
+    p: float
+    n_pairs: int  # of entrants
+
+
+def transitivity(battles: Battles) -> Transitivity | None:
+    """Test whether ratings explain the battles of comparable entrants.
+
+    Returns:
+        None if there are not more pairs than ratings, or too few prompts (FEWEST_CLUSTERS).
+
+    Raises:
+        CannotRate: As for `bradley_terry.rate.rate`.
+    """
+    ratings = rate_points(battles, BradleyTerryParameters())
+    label = ratings.components.label
+    units = single_battles(battles, label[battles.a] == label[battles.b])
+    n_prompts = len(units.count)
+    n, strengths = units.n_entrants, ratings.rating / ELO
+    met, pair = np.unique(
+        np.minimum(units.a, units.b) * n + np.maximum(units.a, units.b), return_inverse=True
+    )
+    net = np.eye(n)[met // n] - np.eye(n)[met % n]  # (n_pairs, n): 1 at the first, -1 at the other
+    degrees = len(net) - (int(np.linalg.matrix_rank(net)) if n_prompts else 0)
+    if degrees < 1 or n_prompts < FEWEST_CLUSTERS:
+        return None
+    log_odds = strengths[units.a] - strengths[units.b]
+    took = units.weight * (units.score - sigma(log_odds))  # beyond expectation
+    surplus = np.zeros((n_prompts, len(met)))  # of the first of each pair
+    np.add.at(surplus, (units.unit, pair), np.where(units.a < units.b, took, -took))
+    spread = units.weight * sigma(log_odds) * sigma(-log_odds)
+    variance = np.bincount(pair, spread, minlength=len(met)).astype(np.float64)
+    found = float((surplus.sum(axis=0) ** 2 / variance).sum())
+    signs = np.random.default_rng(_SEED).choice((-1.0, 1.0), (_DRAWS, n_prompts))
+    drawn = ((signs @ _unexplained(surplus, variance, net)) ** 2 / variance).sum(axis=1)
+    n_as_far = int((drawn >= found * (1 - _ROUNDING)).sum())
+    return Transitivity(found, degrees, (1 + n_as_far) / (1 + _DRAWS), len(net))
+
+
+def _unexplained(surplus: Floats, variance: Floats, net: Floats) -> Floats:
+    """Return the surplus less what the fit takes up of each prompt's, (n_prompts, n_pairs).
+
+    variance: (n_pairs,) of the sum over independent battles.
+    """
+    weighted = variance[:, None] * net
+    taken_up = np.linalg.pinv(net.T @ weighted) @ net.T
+    return np.asarray(surplus - surplus @ (weighted @ taken_up).T)
