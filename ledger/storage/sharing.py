@@ -63,8 +63,8 @@ def refusal_of_change(path: Path) -> Callable[[], None]:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    found = path.stat()
-    return (found.st_ino, found.st_dev, found.st_size, found.st_mtime_ns)
+    status = path.stat()
+    return (status.st_ino, status.st_dev, status.st_size, status.st_mtime_ns)
 
 
 def require_writable(path: Path) -> None:
@@ -88,6 +88,6 @@ def require_writable(path: Path) -> None:
 def _refused(file: Path) -> Iterator[str]:
     """Describe a file that exists and cannot be written."""
     with suppress(FileNotFoundError):
-        found = file.stat()
+        status = file.stat()
         if not os.access(file, os.W_OK, effective_ids=True):
-            yield f"{file} (uid {found.st_uid}, mode {S_IMODE(found.st_mode):o})"
+            yield f"{file} (uid {status.st_uid}, mode {S_IMODE(status.st_mode):o})"

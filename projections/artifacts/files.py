@@ -180,12 +180,12 @@ def _bootstrap(results: Results) -> Fields:
 
 def _computed(results: Results) -> Fields:
     """Name the dimensions of so many battles that prompts were not resampled; empty without any."""
-    some = [
+    dimensions = [
         dimension
         for dimension, standing in results.standings.items()
         if standing.bootstrap and not standing.bootstrap.n_resamples
     ]
-    return {"infinitesimal_jackknife": some} if some else {}
+    return {"infinitesimal_jackknife": dimensions} if dimensions else {}
 
 
 def _ratings(ratings: EloRatings) -> Fields:

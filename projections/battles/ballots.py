@@ -91,8 +91,8 @@ def votes_cast(events: Iterable[BattlesImported]) -> Mapping[Digest, CastVote]:
     """Return the votes by the ballots that they are on."""
     cast: dict[Digest, CastVote] = {}
     for event in events:
-        known = cast.get(event.file_digest)
-        if event.drawn is not None and (known is None or event.mapping_version > known.n_cast):
+        earlier = cast.get(event.file_digest)
+        if event.drawn is not None and (earlier is None or event.mapping_version > earlier.n_cast):
             (winner,) = event.winners.values
             cast[event.file_digest] = CastVote(winner, event.mapping_version)
     return cast

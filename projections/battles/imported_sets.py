@@ -146,12 +146,12 @@ def said_of(prompt: Prompt) -> Mapping[str, tuple[str, ...]]:
 
 def values_of(events: Iterable[BattlesImported]) -> dict[str, list[str]]:
     """Return the values that there are in each column that has any, in alphabetical order."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    values: defaultdict[str, set[str]] = defaultdict(set)
     for event in events:
         for name in COLUMNS:
             for cell in _column(event, name).values:
-                found[name].update(_said(cell))
-    return {name: sorted(found[name]) for name in COLUMNS if found[name]}
+                values[name].update(_said(cell))
+    return {name: sorted(values[name]) for name in COLUMNS if values[name]}
 
 
 def battles_where(events: Iterable[BattlesImported], where: Where) -> Iterator[BattlesImported]:

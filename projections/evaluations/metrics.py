@@ -244,18 +244,18 @@ class TrainingPoint(NamedTuple):
         return labels_of(self.measured.run.plan)
 
 
-def training_points(known: Evaluations) -> tuple[TrainingPoint, ...]:
+def training_points(evaluations: Evaluations) -> tuple[TrainingPoint, ...]:
     """Return every planned run whose step is known, by training, evaluation and step.
 
     The step is the one that was registered with the weights, or else the one that the entrant's
     label names. Of several plans of one step the newest holds.
     """
     newest: dict[tuple[str, str, int], TrainingPoint] = {}
-    for _, plan in sorted(known.every.items()):
-        entrant = known.entrants.get(plan.entrant.digest)
+    for _, plan in sorted(evaluations.every.items()):
+        entrant = evaluations.entrants.get(plan.entrant.digest)
         where = _place(plan.entrant.label, entrant)
         if where is not None:
-            point = TrainingPoint(*where, entrant, metrics_of(known.run(plan)))
+            point = TrainingPoint(*where, entrant, metrics_of(evaluations.run(plan)))
             newest[point.training, plan.evaluation, point.step] = point
     return tuple(newest[key] for key in sorted(newest))
 

@@ -165,7 +165,7 @@ class Scorers(NamedTuple):
 
 
 def score_questions(
-    known: Evaluations, items: Items, plans: Iterable[EvaluationPlanned], scorers: Scorers
+    evaluations: Evaluations, items: Items, plans: Iterable[EvaluationPlanned], scorers: Scorers
 ) -> tuple[ScoreQuestion, ...]:
     """Return what judges are asked about the answers of some plans, scored already or not.
 
@@ -174,7 +174,7 @@ def score_questions(
     questions: dict[tuple[Digest, Digest], ScoreQuestion] = {}
     samples: dict[tuple[Digest, Digest], dict[SampleName, None]] = {}
     for plan in plans:
-        for question in _of_plan(known, items, plan, scorers):
+        for question in _of_plan(evaluations, items, plan, scorers):
             name = (question.asked.query_key, question.scoring)
             questions.setdefault(name, question)
             samples.setdefault(name, {}).update(dict.fromkeys(question.samples))
@@ -184,14 +184,14 @@ def score_questions(
 
 
 def _of_plan(
-    known: Evaluations, items: Items, plan: EvaluationPlanned, scorers: Scorers
+    evaluations: Evaluations, items: Items, plan: EvaluationPlanned, scorers: Scorers
 ) -> Iterator[ScoreQuestion]:
     """Yield a question for each answered sample of a plan."""
     by = plan.scored_by
     if not by or by.judge not in scorers.judges or by.rubric not in scorers.rubrics:
         return
     judge, rubric = scorers.judges[by.judge], scorers.rubrics[by.rubric]
-    for sample in known.run(plan).observed:
+    for sample in evaluations.run(plan).observed:
         item, seen = items.get(sample.item), sample.observation
         if not isinstance(item, PromptItem) or not isinstance(seen, AnswerObserved):
             continue
@@ -201,10 +201,10 @@ def _of_plan(
             yield ScoreQuestion(asked, judge, plan.evaluation, by.scoring, (name,))
 
 
-def unlinked(known: Evaluations, question: ScoreQuestion) -> tuple[SampleName, ...]:
+def unlinked(evaluations: Evaluations, question: ScoreQuestion) -> tuple[SampleName, ...]:
     """Return the samples of a question of which it is not on record that it is about them."""
     return tuple(
         sample
         for sample in question.samples
-        if known.asked.get((question.scoring, key_of(sample))) != question.asked.query_key
+        if evaluations.asked.get((question.scoring, key_of(sample))) != question.asked.query_key
     )

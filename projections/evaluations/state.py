@@ -72,15 +72,15 @@ def labels_of(plan: EvaluationPlanned) -> Labels:
     return Labels(plan.entrant.label, plan.evaluation)
 
 
-def is_same_plan(plan: EvaluationPlanned, known: EvaluationPlanned) -> bool:
+def is_same_plan(plan: EvaluationPlanned, other: EvaluationPlanned) -> bool:
     """Return whether two plans differ in their numbers at most.
 
     How an entrant is asked counts if both plans say: earlier versions did not.
     """
-    same = msgspec.structs.replace(plan, number=known.number)
-    if not (plan.asking and known.asking):
-        same = msgspec.structs.replace(same, asking=known.asking)
-    return same == known
+    same = msgspec.structs.replace(plan, number=other.number)
+    if not (plan.asking and other.asking):
+        same = msgspec.structs.replace(same, asking=other.asking)
+    return same == other
 
 
 def other_settings(first: EvaluationPlanned, second: EvaluationPlanned) -> Mapping[str, str]:
@@ -255,8 +255,8 @@ def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evalu
                 maps["entrants"][registered.digest] = registered.entrant
             case _:
                 continue
-    known: dict[str, Any] = {name: draft.finish() for name, draft in maps.items()}
-    return replace(state, **known)
+    fields: dict[str, Any] = {name: draft.finish() for name, draft in maps.items()}
+    return replace(state, **fields)
 
 
 _SHAPES: Final[Mapping[EvaluationKind, type[Observation]]] = {

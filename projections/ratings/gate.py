@@ -115,8 +115,8 @@ def _told_more(row: GateRow, tournament: Tournament, own: Sequence[Settlement]) 
     """Add how many pairs of the two failed, and what more prompts would cost."""
     why, usd_more = row.why, None
     if n_failed := sum(settlement.status in _FOR_GOOD for settlement in own):
-        told = f"{n_failed} of {len(own)} pairs of the two failed, and count for neither"
-        why = told if why is None else f"{why}; {told}"
+        failed = f"{n_failed} of {len(own)} pairs of the two failed, and count for neither"
+        why = failed if why is None else f"{why}; {failed}"
     if row.n_more_prompts is not None and (usd := _usd_a_prompt(tournament, own)) is not None:
         usd_more = usd * row.n_more_prompts
     return row._replace(why=why, usd_more=usd_more)
@@ -125,8 +125,8 @@ def _told_more(row: GateRow, tournament: Tournament, own: Sequence[Settlement]) 
 def _never_meeting(why: str | None, design: PairDesign) -> str:
     """Add which setting leaves the pairs of the two out, so that nobody waits for them."""
     key = "sparse" if design.sparse else "baseline"
-    told = f"[judging] {key} plans no pair of the two, so `tourney gate --run` asks none"
-    return told if why is None else f"{why}; {told}"
+    left_out = f"[judging] {key} plans no pair of the two, so `tourney gate --run` asks none"
+    return left_out if why is None else f"{why}; {left_out}"
 
 
 def _usd_a_prompt(tournament: Tournament, own: Iterable[Settlement]) -> float | None:
@@ -209,10 +209,10 @@ def pass_or_stop(
         has = "has" if len(unmet) == 1 else "have"
         return _unknown(dimension, question, f"{' and '.join(unmet)} {has} no battle")
     candidate, baseline = (ratings.entrants.index(name) for name in question.pair)
-    found = differences(ratings)
-    lead, error = found.points[candidate, baseline], found.error[candidate, baseline]
+    gaps = differences(ratings)
+    lead, error = gaps.points[candidate, baseline], gaps.error[candidate, baseline]
     reach, last = (
-        float(critical_value(at, found.freedom[candidate, baseline]) * error)
+        float(critical_value(at, gaps.freedom[candidate, baseline]) * error)
         for at in (level, levels(_ALL_LOOKS)[-1])
     )
     bounds = _Bounds(lead - reach, lead + reach, int(ratings.support.n_clusters[candidate]))

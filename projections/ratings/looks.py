@@ -221,8 +221,8 @@ def _testable(ratings: BradleyTerryRatings, contests: Iterable[Contest]) -> _Tes
     places = {name: place for place, name in enumerate(ratings.entrants)}
     met = [(places[a], places[b]) for a, b in contests if {a, b} <= places.keys()]
     a, b = np.array(met, dtype=np.intp).reshape(-1, 2).T
-    found = differences(ratings)
-    points, error, p = (table[a, b] for table in (found.points, found.error, found.p()))
+    gaps = differences(ratings)
+    points, error, p = (table[a, b] for table in (gaps.points, gaps.error, gaps.p()))
     has_error = ~np.isnan(p)
     if not has_error.any():
         return None

@@ -102,8 +102,8 @@ def rate_with_votes(battles: VotedBattles, parameters: BradleyTerryParameters) -
     spread = scale.points @ covariance @ scale.points.T
     points = PointRatings(parameters, entrants, one, rating, support, nu=np.zeros(1))
     met = np.bincount(np.concatenate((battles.judged.a, battles.judged.b)), minlength=n)
-    known = student_uncertainty(entrants, rating, spread, freedom, support, parameters)
-    ratings = points.with_uncertainty(known, met)
+    uncertainty = student_uncertainty(entrants, rating, spread, freedom, support, parameters)
+    ratings = points.with_uncertainty(uncertainty, met)
     n_voted = int(battles.has_vote.sum())
     return CorrectedRatings(ratings, battles, share, 1 / sqrt(n_voted - 2))
 
@@ -204,19 +204,19 @@ class _Equation:
         Raises:
             CannotRate: The strengths are not finite.
         """
-        found = np.full((1, len(self.battles.entrants)), np.nan)
+        strengths = np.full((1, len(self.battles.entrants)), np.nan)
         with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):  # then it diverges
-            found = maximise(
+            strengths = maximise(
                 lambda at: self._slopes(at[0], share),
-                np.zeros_like(found),
+                np.zeros_like(strengths),
                 lambda step: np.ptp(step, axis=1),
             )
-        if np.isnan(found).any():
+        if np.isnan(strengths).any():
             raise CannotRate(
                 "the votes and verdicts together give no finite strengths",
                 "collect votes on more battles, of every entrant",
             )
-        return np.asarray(found[0])
+        return np.asarray(strengths[0])
 
     def influences(self, strengths: Floats, share: float) -> _Influences:
         """Return what each prompt moves.

@@ -107,12 +107,12 @@ class AdjustedLikelihood:
         """Return the parameters of highest likelihood, (K,)."""
         start = np.zeros((1, len(self.penalty)))
         try:
-            [found] = maximise(lambda at: self._slopes(at[0]), start, self._span)
+            [parameters] = maximise(lambda at: self._slopes(at[0]), start, self._span)
         except np.linalg.LinAlgError as error:
             raise CannotRate(*TOO_FAR) from error
-        if np.isnan(found).any():
+        if np.isnan(parameters).any():
             raise CannotRate(*TOO_FAR)
-        return np.asarray(found)
+        return np.asarray(parameters)
 
     def sandwich(self, parameters: Floats) -> Sandwich:
         """Return the fit as the covariance of figures needs it."""
@@ -258,9 +258,9 @@ def rate_adjusted(
     """
     _require_sandwich(parameters)
     plain = rate(battles, parameters)
-    found = _fitted(battles, features, plain)
-    adjusted = _with_intervals(found, plain).widened(battles.widening)
-    return AdjustedRatings(plain, adjusted, found.coefficients, found.columns.left_out)
+    fitted = _fitted(battles, features, plain)
+    adjusted = _with_intervals(fitted, plain).widened(battles.widening)
+    return AdjustedRatings(plain, adjusted, fitted.coefficients, fitted.columns.left_out)
 
 
 def fit_adjusted(
@@ -316,11 +316,11 @@ def _fitted(battles: Battles, features: Mapping[str, Floats], plain: PointRating
     return AdjustedFit(plain, columns, likelihood, likelihood.fit())
 
 
-def _with_intervals(found: AdjustedFit, plain: BradleyTerryRatings) -> BradleyTerryRatings:
+def _with_intervals(fitted: AdjustedFit, plain: BradleyTerryRatings) -> BradleyTerryRatings:
     """Return the adjusted ratings; they have intervals where plain ones do."""
-    points, rating = plain.scale().points, found.rating
-    figures = np.block([points, np.zeros((len(points), len(found.columns.names)))])
-    covariance, _ = found.sandwich.spread_of(figures)
+    points, rating = plain.scale().points, fitted.rating
+    figures = np.block([points, np.zeros((len(points), len(fitted.columns.names)))])
+    covariance, _ = fitted.sandwich.spread_of(figures)
     covariance[np.isnan(plain.covariance)] = np.nan  # unknown there for reasons that stay
     is_anchor = anchored(plain.entrants, plain.parameters.anchor)
     freedom = freedom_of_ratings(plain.freedom, is_anchor)

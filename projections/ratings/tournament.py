@@ -141,7 +141,7 @@ def style_of_battles(group: Iterable[Settlement], names: Sequence[str]) -> dict[
         names: Some of FEATURES.
     """
     matches = [settlement.match for settlement in group if settlement.match is not None]
-    found = differences_in_style(
+    differences = differences_in_style(
         [match.response_a.text for match in matches], [match.response_b.text for match in matches]
     )
-    return {name: found[name] for name in names}
+    return {name: differences[name] for name in names}

@@ -164,9 +164,9 @@ def judge_tests(
 ) -> tuple[JudgeTest, ...]:
     """Test each judge against those who voted on a dimension, where anybody did."""
     return tuple(
-        found
+        test
         for dimension, settled in _settled(tournament, prompts, judges, rule)
-        for found in each_judge_tested(dimension, *_compared(settled, votes.get(dimension, {})))
+        for test in each_judge_tested(dimension, *_compared(settled, votes.get(dimension, {})))
     )
 
 
@@ -349,9 +349,9 @@ def _statuses(rows: Sequence[Sequence[Compared]]) -> list[list[str]]:
 
 
 def _chance_corrected(
-    found: Agreement, what: str, name: str, of_kappa: Bounds
+    agreement: Agreement, what: str, name: str, of_kappa: Bounds
 ) -> Iterator[Measure]:
     """Yield observed agreement, agreement by chance, and kappa."""
-    yield Measure(what, found.observed, found.n)
-    yield Measure(f"{what} by chance", found.by_chance, found.n)
-    yield Measure(name, found.kappa, found.n, *of_kappa)
+    yield Measure(what, agreement.observed, agreement.n)
+    yield Measure(f"{what} by chance", agreement.by_chance, agreement.n)
+    yield Measure(name, agreement.kappa, agreement.n, *of_kappa)

@@ -114,8 +114,10 @@ def alternative_annotator_test(
     shared = {name: _shared(name, judge, people) for name in people}
     counts = tuple((name, len(battles)) for name, battles in shared.items())
     enough = {name: battles for name, battles in shared.items() if len(battles) >= FEWEST_BATTLES}
-    found = [_left_out(name, judge, people, battles, prompts) for name, battles in enough.items()]
-    tested = tuple(annotator for annotator in found if annotator.n_prompts >= FEWEST_CLUSTERS)
+    left_out = [
+        _left_out(name, judge, people, battles, prompts) for name, battles in enough.items()
+    ]
+    tested = tuple(annotator for annotator in left_out if annotator.n_prompts >= FEWEST_CLUSTERS)
     if len(tested) < FEWEST_ANNOTATORS:
         return AlternativeAnnotatorTest((), (), _n_lacking(counts), counts)
     results = tuple(

@@ -121,11 +121,11 @@ class _StateBuilder:
                 return False
         return True
 
-    def _put(self, name: str, key: Digest, known: object, *, is_own: bool) -> None:
+    def _put(self, name: str, key: Digest, answer: object, *, is_own: bool) -> None:
         """Keep the tournament's own result, else the first: merges change neither."""
         answers = self._map(name)
         if is_own or key not in answers:
-            answers[key] = known
+            answers[key] = answer
 
     def _add_own(self, event: Event) -> None:
         match event:

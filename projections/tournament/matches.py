@@ -283,7 +283,7 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
     by_prompt: dict[PromptId, dict[EntrantId, PlannedResponse]] = defaultdict(dict)
     for cell in planned_responses(tournament, prompts):
         by_prompt[cell.prompt.prompt_id][cell.entrant.entrant_id] = cell
-    found = list[Pairing]()
+    planned_pairings = list[Pairing]()
     for prompt in (prompt for prompt in tournament.bank if prompt.prompt_id in by_prompt):
         name, row = prompt.prompt_id, by_prompt[prompt.prompt_id]
         compared = [
@@ -291,13 +291,13 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
             for a, b in pairs[name]
             if (planned := _compared_by(tournament, stops, prompt, (a, b)))
         ]
-        found += [
+        planned_pairings += [
             Pairing(rubric, prompt, a, b, asked, planned)
             for rubric in tournament.dimensions
             for a, b, asked, planned in compared
             if rubric in planned
         ]
-    return tuple(found)
+    return tuple(planned_pairings)
 
 
 def _compared_by(
@@ -373,12 +373,12 @@ def _matches(
     opening = tournament.opening
     if opening is None:
         return
-    known: dict[tuple[Digest, ...], ResponseGenerated | None] = {}  # each is in many pairings
+    responses: dict[tuple[Digest, ...], ResponseGenerated | None] = {}  # each is in many pairings
 
     def shown(cell: PlannedResponse) -> ResponseGenerated | None:
-        if cell.keys not in known:
-            known[cell.keys] = _readable(tournament, cell)
-        return known[cell.keys]
+        if cell.keys not in responses:
+            responses[cell.keys] = _readable(tournament, cell)
+        return responses[cell.keys]
 
     asked = pairings(tournament, asked_prompts(tournament, prompts, judge))
     worded = groupby(asked, key=_WHAT_WORDS_IT)

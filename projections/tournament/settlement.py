@@ -284,15 +284,15 @@ def _without_texts(tournament: Tournament, pairing: Pairing, judge: JudgeSetting
         tournament.text_of,
     )
     redactions, rubric = tournament.redactions, pairing.rubric.digest
-    known = redactions.outcome(*about)
-    is_identical = known is not None and known[0].forward == known[0].swapped
+    recorded = redactions.outcome(*about)
+    is_identical = recorded is not None and recorded[0].forward == recorded[0].swapped
     if pairing.slot and not is_identical:
         sent = ((order, redactions.query(*about, order, rubric)) for order in pairing.orders)
         said = _said(tournament, [(order, key) for order, key in sent if key is not None])
         return Settlement(pairing, None, said[0] if said else status, said=said)
-    if known is None:
+    if recorded is None:
         return Settlement(pairing, None, status)
-    key, outcome = known
+    key, outcome = recorded
     orders: tuple[tuple[Order, Digest], ...] = (("forward", key.forward), ("swapped", key.swapped))
     said = () if outcome in SCORES else _said(tournament, orders)
     return Settlement(pairing, None, outcome, said=said, is_identical=is_identical)

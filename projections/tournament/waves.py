@@ -53,9 +53,9 @@ def looked_at(tournament: Tournament) -> JudgeSettings:
 def judge_reference(tournament: Tournament) -> Reference:
     """Return that judge's label, and the digest of what determines its replies."""
     judge, opening = looked_at(tournament), tournament.opening
-    told = judge.told(opening.instructions).guidance if opening else ""
+    guidance = judge.told(opening.instructions).guidance if opening else ""
     together = ["together"] if judge.is_together else []
-    return Reference(label=judge.judge_id, digest=digest_of([judge.digest, told, *together]))
+    return Reference(label=judge.judge_id, digest=digest_of([judge.digest, guidance, *together]))
 
 
 def looks_taken(tournament: Tournament) -> tuple[LookTaken, ...]:

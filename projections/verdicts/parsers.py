@@ -172,13 +172,13 @@ class _Said(NamedTuple):
 
 def _said_in(line: str) -> _Said | None:
     """Return the verdict that a line is, if it is one."""
-    found = _VERDICT_LINE.fullmatch(line)
-    if found is None:
+    match = _VERDICT_LINE.fullmatch(line)
+    if match is None:
         return None
-    opens, verdict = found["opens"], _VERDICTS[found["verdict"].upper()]
-    if found["label"] or "[[" in opens or r"\boxed" in opens:
+    opens, verdict = match["opens"], _VERDICTS[match["verdict"].upper()]
+    if match["label"] or "[[" in opens or r"\boxed" in opens:
         return _Said(verdict, is_certain=True)
-    is_verdict = "(" in opens or (found["response"] and "#" not in opens)  # no heading
+    is_verdict = "(" in opens or (match["response"] and "#" not in opens)  # no heading
     return _Said(verdict, is_certain=False) if is_verdict else None
 
 
@@ -199,8 +199,8 @@ def parse_json_verdict(reply: str) -> Verdict | None:
 
 
 def _value_of(said: object) -> Verdict | None:
-    found = _VERDICT_LINE.fullmatch(said) if isinstance(said, str) else None
-    return None if found is None else _VERDICTS[found["verdict"].upper()]
+    match = _VERDICT_LINE.fullmatch(said) if isinstance(said, str) else None
+    return None if match is None else _VERDICTS[match["verdict"].upper()]
 
 
 def _unequivocal(pairs: Sequence[tuple[str, object]]) -> Mapping[str, object]:
@@ -259,8 +259,8 @@ _BARE_LINE: Final = re.compile(
 
 def parse_bare_line(reply: str) -> Verdict | None:
     """Parse the verdict in the very last line, whatever stands before it."""
-    found = _BARE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
-    return None if found is None else _VERDICTS[found[1].upper()]
+    match = _BARE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
+    return None if match is None else _VERDICTS[match[1].upper()]
 
 
 def parse_bare_json(reply: str) -> Verdict | None:

@@ -203,13 +203,13 @@ def wording_of(
         planned: The rubrics of all dimensions on which the pair is compared. A judge that is asked
             about them together is shown what any of them needs.
     """
-    told = judge.told(instructions)
+    instructions_shown = judge.told(instructions)
     together = planned if judge.is_together and len(planned) > 1 else ()
     rubrics = together or (rubric,)
     system = (
-        system_text_together(told, together)
+        system_text_together(instructions_shown, together)
         if together
-        else system_text(told, rubric, judge.protocol)
+        else system_text(instructions_shown, rubric, judge.protocol)
     )
     gold = prompt.gold_answer if any(shown.needs_gold for shown in rubrics) else None
     stretches = ["<<< question ", f"\n{prompt.text}\n>>> end of question "]
@@ -272,8 +272,8 @@ def system_text_together(instructions: Instructions, rubrics: tuple[Rubric, ...]
     shape = {rubric.dimension: {"reasoning": "...", "verdict": "..."} for rubric in rubrics}
     how_to_end = _PROTOCOL_TOGETHER.format(shape=json.dumps(shape, ensure_ascii=False))
     texts = (f"The rubric of {rubric.dimension}:\n\n{rubric.guidance}\n" for rubric in rubrics)
-    told = f"{instructions.guidance}\n{_TOGETHER}\n{FENCES}\n{how_to_end}\n"
-    return told + "\n".join(texts)
+    beginning = f"{instructions.guidance}\n{_TOGETHER}\n{FENCES}\n{how_to_end}\n"
+    return beginning + "\n".join(texts)
 
 
 @lru_cache(maxsize=1024)  # the same on every dimension

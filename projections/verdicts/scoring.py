@@ -110,8 +110,8 @@ def parse_score(reply: str, scale: ScoreScale) -> float | None:
     return scores.pop() if matches and matches[-1] and len(scores) == 1 else None
 
 
-def _on_scale(found: re.Match[str], scale: ScoreScale) -> float | None:
-    said, of = found[1], found[2]
+def _on_scale(match: re.Match[str], scale: ScoreScale) -> float | None:
+    said, of = match[1], match[2]
     if scale.limits is None:
         return None if of else _PASSES.get(said.upper())
     is_of_scale = of is None or float(of) == scale.limits[1]
@@ -144,8 +144,8 @@ _BARE_LINE: Final = re.compile(
 
 def parse_bare_line(reply: str, scale: ScoreScale) -> float | None:
     """Parse the score in the very last line, whatever stands before it."""
-    found = _BARE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
-    return None if found is None else _on_scale(found, scale)
+    match = _BARE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
+    return None if match is None else _on_scale(match, scale)
 
 
 def parse_bare_json(reply: str, scale: ScoreScale) -> float | None:

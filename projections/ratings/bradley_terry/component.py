@@ -87,23 +87,25 @@ def percentile_uncertainty(
     covariance = np.full((n, n), np.nan)
     if len(fitted) > 1 and np.isfinite(bounds).all():
         covariance = np.cov(fitted, rowvar=False).reshape(n, n)
-    found = Uncertainty(*bounds, covariance, freedom, n_without_fit=len(draws) - len(fitted))
-    return _where_known(found, support, is_anchor)
+    uncertainty = Uncertainty(*bounds, covariance, freedom, n_without_fit=len(draws) - len(fitted))
+    return _where_known(uncertainty, support, is_anchor)
 
 
-def _where_known(found: Uncertainty, support: Support, is_anchor: NDArray[np.bool_]) -> Uncertainty:
+def _where_known(
+    uncertainty: Uncertainty, support: Support, is_anchor: NDArray[np.bool_]
+) -> Uncertainty:
     """Replace bounds and covariance by NaN on thin evidence, and where no two clusters differ.
 
     Clusters that all agree say nothing of how others would vary. The anchor alone is fixed by
     decree; if the evidence on it is thin, no rating that hangs from it has bounds.
     """
-    alike = (found.upper - found.lower < NO_SPREAD) & ~is_anchor
+    alike = (uncertainty.upper - uncertainty.lower < NO_SPREAD) & ~is_anchor
     unknown = alike | ~support.is_enough
     unbound = (unknown | (is_anchor & unknown).any()) & ~is_anchor
-    return found._replace(
-        lower=np.where(unbound, np.nan, found.lower),
-        upper=np.where(unbound, np.nan, found.upper),
-        covariance=np.where(unknown[:, None] | unknown, np.nan, found.covariance),
+    return uncertainty._replace(
+        lower=np.where(unbound, np.nan, uncertainty.lower),
+        upper=np.where(unbound, np.nan, uncertainty.upper),
+        covariance=np.where(unknown[:, None] | unknown, np.nan, uncertainty.covariance),
     )
 
 
@@ -139,8 +141,8 @@ def bootstrap_strengths(
         size = min(at_once, resamples - start)
         numbers = _evidence(count, kind, size, rng)
         centre = rng.normal(scale=sd, size=(size, n))
-        found = likelihood.refitted(numbers, parameters, tolerance=_CLOSE, centre=centre)
-        draws[start : start + size] = found[:, :n]
+        parameters_drawn = likelihood.refitted(numbers, parameters, tolerance=_CLOSE, centre=centre)
+        draws[start : start + size] = parameters_drawn[:, :n]
     return draws
 
 

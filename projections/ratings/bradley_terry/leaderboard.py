@@ -155,9 +155,9 @@ def p_better(ratings: BradleyTerryRatings) -> Floats:
     Student's distribution function at the difference over its standard error; NaN between
     components, without intervals, where no two clusters differ about both, and on the diagonal.
     """
-    found = differences(ratings)
-    tail = found.p() / 2
-    return np.asarray(np.where(found.points > 0, 1 - tail, tail))
+    gaps = differences(ratings)
+    tail = gaps.p() / 2
+    return np.asarray(np.where(gaps.points > 0, 1 - tail, tail))
 
 
 def ranks(ratings: BradleyTerryRatings) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -168,13 +168,13 @@ def ranks(ratings: BradleyTerryRatings) -> tuple[NDArray[np.intp], NDArray[np.in
         surely worse, itself included; 0: it has no interval, and no rank.
     """
     low, high = np.zeros((2, len(ratings.entrants)), dtype=np.intp)
-    found = differences(ratings)
+    gaps = differences(ratings)
     for members in _ranked(ratings):
         inside = np.ix_(members, members)
-        largest = _simulated(ratings, found, members)
+        largest = _simulated(ratings, gaps, members)
         single = _single_p(largest, 1 - ratings.parameters.level)
-        reach = critical_value(1 - single, found.freedom[inside]) * found.error[inside]
-        better = found.points[inside] > reach
+        reach = critical_value(1 - single, gaps.freedom[inside]) * gaps.error[inside]
+        better = gaps.points[inside] > reach
         low[members], high[members] = 1 + better.sum(axis=0), len(members) - better.sum(axis=1)
     return low, high
 
@@ -185,25 +185,25 @@ def pairs(ratings: BradleyTerryRatings, dimension: str = "") -> tuple[BradleyTer
     Bounds and p are lacking where one has no interval, or no two clusters differ about both.
     """
     alpha, baseline = 1 - ratings.parameters.level, baseline_of(ratings)
-    found = _through(differences(ratings), baseline)
-    adjusted, reach = np.full((2, *found.points.shape), np.nan)
+    gaps = _through(differences(ratings), baseline)
+    adjusted, reach = np.full((2, *gaps.points.shape), np.nan)
     for members in _ranked(ratings):
         inside = np.ix_(members, members)
-        largest = _simulated(ratings, found, members, baseline)
-        adjusted[inside] = _adjusted_p(largest, found.p()[inside])
-        critical = critical_value(1 - _single_p(largest, alpha), found.freedom[inside])
-        reach[inside] = critical * found.error[inside]
-    rows = _rows(dimension, ratings.entrants, found, adjusted, reach)
+        largest = _simulated(ratings, gaps, members, baseline)
+        adjusted[inside] = _adjusted_p(largest, gaps.p()[inside])
+        critical = critical_value(1 - _single_p(largest, alpha), gaps.freedom[inside])
+        reach[inside] = critical * gaps.error[inside]
+    rows = _rows(dimension, ratings.entrants, gaps, adjusted, reach)
     return tuple(sorted(rows, key=lambda row: -row.difference))
 
 
 def _rows(
-    dimension: str, entrants: Sequence[str], found: Differences, adjusted: Floats, reach: Floats
+    dimension: str, entrants: Sequence[str], gaps: Differences, adjusted: Floats, reach: Floats
 ) -> Iterator[BradleyTerryPair]:
     for i, j in combinations(range(len(entrants)), 2):
-        if not np.isnan(found.points[i, j]):
-            a, b = (i, j) if found.points[i, j] >= 0 else (j, i)
-            gap, most = float(found.points[a, b]), reach[a, b]
+        if not np.isnan(gaps.points[i, j]):
+            a, b = (i, j) if gaps.points[i, j] >= 0 else (j, i)
+            gap, most = float(gaps.points[a, b]), reach[a, b]
             bounds = known(gap - most), known(gap + most)
             p = known(adjusted[a, b])
             yield BradleyTerryPair(dimension, entrants[a], entrants[b], gap, *bounds, p)
@@ -221,17 +221,17 @@ def baseline_of(ratings: BradleyTerryRatings) -> int | None:
     return most if is_in_all and has_error and len(n_battles) >= _FEWEST_IN_STAR else None
 
 
-def _through(found: Differences, baseline: int | None) -> Differences:
+def _through(gaps: Differences, baseline: int | None) -> Differences:
     """Return differences where those of two others are bounded by theirs from a baseline."""
     if baseline is None:
-        return found
-    error, freedom = found.error[baseline], found.freedom[baseline]
+        return gaps
+    error, freedom = gaps.error[baseline], gaps.freedom[baseline]
     is_baseline = np.arange(len(error)) == baseline
-    stays = is_baseline | is_baseline[:, None] | np.isnan(found.error)
+    stays = is_baseline | is_baseline[:, None] | np.isnan(gaps.error)
     return Differences(
-        found.points,
-        np.where(stays, found.error, error + error[:, None]),
-        np.where(stays, found.freedom, np.minimum(freedom, freedom[:, None])),
+        gaps.points,
+        np.where(stays, gaps.error, error + error[:, None]),
+        np.where(stays, gaps.freedom, np.minimum(freedom, freedom[:, None])),
     )
 
 
@@ -263,7 +263,7 @@ def _adjusted_p(largest: Floats, p: Floats) -> Floats:
 
 def _simulated(
     ratings: BradleyTerryRatings,
-    found: Differences,
+    gaps: Differences,
     members: NDArray[np.intp],
     baseline: int | None = None,
 ) -> Floats:
@@ -282,7 +282,7 @@ def _simulated(
     n_draws = min(_MOST_DRAWS, max(_FEWEST_DRAWS, 2 * _WORK // n**2))
     drawn = np.random.default_rng(seed).standard_normal((n_draws, n), dtype=np.float32)
     z = (drawn @ root.T).astype(np.float32)
-    scale = np.nan_to_num(1 / found.error[inside], nan=0.0).astype(np.float32)
+    scale = np.nan_to_num(1 / gaps.error[inside], nan=0.0).astype(np.float32)
     if baseline is not None:
         is_baseline = members == baseline
         scale *= is_baseline | is_baseline[:, None]

@@ -117,12 +117,12 @@ class Likelihood:
         numbers: (batch, n_clusters) occurrences; start: (k,); centre: (n_entrants,) of the prior,
         or (batch, n_entrants).
         """
-        counts, found = self.counts(numbers), np.full((len(numbers), len(start)), np.nan)
+        counts, parameters = self.counts(numbers), np.full((len(numbers), len(start)), np.nan)
         fitted = self._has_fit(counts)
         centres = np.full((len(numbers), self.model.n_entrants), centre, np.float64)[fitted]
         begin = np.tile(start, (int(fitted.sum()), 1))
-        found[fitted] = self._maximised(begin, counts[fitted], tolerance, centres)
-        return found
+        parameters[fitted] = self._maximised(begin, counts[fitted], tolerance, centres)
+        return parameters
 
     @cached_property
     def _tally(self) -> Tally:

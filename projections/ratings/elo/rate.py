@@ -83,15 +83,15 @@ def rate(
     lengths = {k: len(battles) if is_replayed else n_remembered(battles, k) for k in ks}
     rated: dict[float, EloRatings] = {}
     for length in {*lengths.values()}:
-        some = [k for k in ks if lengths[k] == length]
+        ks_of_length = [k for k in ks if lengths[k] == length]
         orders = (
             _permutations(numbers, parameters)
             if is_replayed
             else _ends(numbers, length, parameters)
         )
-        gained = play_all(outcomes, orders, length, ks=some)
+        gained = play_all(outcomes, orders, length, ks=ks_of_length)
         points = parameters.initial_rating + gained
-        for n, k in enumerate(some):
+        for n, k in enumerate(ks_of_length):
             traces = np.ascontiguousarray(points[:, :, n])
             rated[k] = EloRatings(battles.entrants, len(battles), traces)
     return {k: rated[k] for k in ks}

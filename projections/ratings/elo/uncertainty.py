@@ -87,13 +87,13 @@ def uncertainty(
     if n_judged is None:
         return None
     if len(battles) <= most_resampled:
-        found = bootstrap(battles, parameters, k=parameters.k, n_prompts=n_prompts)
+        resampled = bootstrap(battles, parameters, k=parameters.k, n_prompts=n_prompts)
     else:
         variance = variances(battles, ratings.traces, k=parameters.k, n_prompts=n_judged)
-        found = EloBootstrap(0, n_judged, np.round(_error(variance), 6))
-    if found is None or battles.widening == 1:
-        return found
-    return replace(found, standard_error=battles.widening * found.standard_error)
+        resampled = EloBootstrap(0, n_judged, np.round(_error(variance), 6))
+    if resampled is None or battles.widening == 1:
+        return resampled
+    return replace(resampled, standard_error=battles.widening * resampled.standard_error)
 
 
 def bootstrap(

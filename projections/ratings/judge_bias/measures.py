@@ -107,8 +107,8 @@ def _habits(pairs: JudgedPairs) -> Iterator[BiasRow]:
     yield from _styles(pairs)
 
 
-def _bounded(found: Estimate) -> Bounded:
-    return Bounded(found.value, found.low, found.high)
+def _bounded(estimate: Estimate) -> Bounded:
+    return Bounded(estimate.value, estimate.low, estimate.high)
 
 
 def _retests(group: Iterable[Settlement], said: Said) -> Iterator[BiasRow]:
@@ -133,13 +133,13 @@ def _retests(group: Iterable[Settlement], said: Said) -> Iterator[BiasRow]:
 def _styles(pairs: JudgedPairs) -> Iterator[BiasRow]:
     """Yield the effect of each feature of style in Elo points."""
     try:
-        found = style_effects(pairs)
+        fitted = style_effects(pairs)
     except CannotRate as error:
         yield from (missing(feature, error.why) for feature in _STYLES)
         return
     effects = {
         coefficient.feature: coefficient
-        for coefficient in found.coefficients
+        for coefficient in fitted.coefficients
         if coefficient.feature != SLOT
     }
     for feature in _STYLES:
@@ -151,9 +151,9 @@ def _styles(pairs: JudgedPairs) -> Iterator[BiasRow]:
             yield _effect(feature, effects[feature], 2 * len(pairs))
 
 
-def _effect(feature: str, found: Coefficient, n: int) -> BiasRow:
-    points = ELO * (_TWICE / found.deviation if feature == "length" else 1.0)
-    slopes = (found.beta, found.lower, found.upper)
+def _effect(feature: str, coefficient: Coefficient, n: int) -> BiasRow:
+    points = ELO * (_TWICE / coefficient.deviation if feature == "length" else 1.0)
+    slopes = (coefficient.beta, coefficient.lower, coefficient.upper)
     return figure(feature, Bounded(*(None if x is None else points * x for x in slopes)), n)
 
 
@@ -167,31 +167,31 @@ def _of_ratings(group: Sequence[Settlement]) -> Iterator[BiasRow]:
 
 
 def _transitivity(battles: Battles) -> BiasRow:
-    found = transitivity(battles)
-    if found is None:
+    test = transitivity(battles)
+    if test is None:
         return missing("transitivity", _NO_MORE_PAIRS)
-    of = f"chi-square {found.chi_square:.1f}, {found.degrees} degrees of freedom"
-    return figure("transitivity", Bounded(found.p, None, None), found.n_pairs, of=of)
+    of = f"chi-square {test.chi_square:.1f}, {test.degrees} degrees of freedom"
+    return figure("transitivity", Bounded(test.p, None, None), test.n_pairs, of=of)
 
 
 def _length_control(battles: Battles, shown: Sequence[Settlement]) -> BiasRow:
     """Return the largest change of a rating under control for length, and whose."""
     try:
-        found = fit_adjusted(battles, style_of_battles(shown, ("length",)), _PLAIN)
+        fitted = fit_adjusted(battles, style_of_battles(shown, ("length",)), _PLAIN)
     except CannotRate as error:
         return missing("length control", error.why)
-    if found.columns.left_out:
+    if fitted.columns.left_out:
         return missing("length control", _ALWAYS_ALIKE)
-    [between] = found.between_entrants.tolist()
+    [between] = fitted.between_entrants.tolist()
     if between > MOST_BETWEEN:
         return missing("length control", _CONFOUNDED.format(between))
-    change = np.nan_to_num(found.rating - found.plain.rating)
+    change = np.nan_to_num(fitted.rating - fitted.plain.rating)
     most = int(np.abs(change).argmax())
     return figure(
         "length control",
         Bounded(float(change[most]), None, None),
         len(shown),
-        of=found.plain.entrants[most],
+        of=fitted.plain.entrants[most],
     )
 
 
@@ -297,11 +297,11 @@ def transitivity(battles: Battles) -> Transitivity | None:
     np.add.at(surplus, (units.unit, pair), np.where(units.a < units.b, took, -took))
     spread = units.weight * sigma(log_odds) * sigma(-log_odds)
     variance = np.bincount(pair, spread, minlength=len(met)).astype(np.float64)
-    found = float((surplus.sum(axis=0) ** 2 / variance).sum())
+    chi_square = float((surplus.sum(axis=0) ** 2 / variance).sum())
     signs = np.random.default_rng(_SEED).choice((-1.0, 1.0), (_DRAWS, n_prompts))
     drawn = ((signs @ _unexplained(surplus, variance, net)) ** 2 / variance).sum(axis=1)
-    n_as_far = int((drawn >= found * (1 - _ROUNDING)).sum())
-    return Transitivity(found, degrees, (1 + n_as_far) / (1 + _DRAWS), len(net))
+    n_as_far = int((drawn >= chi_square * (1 - _ROUNDING)).sum())
+    return Transitivity(chi_square, degrees, (1 + n_as_far) / (1 + _DRAWS), len(net))
 
 
 def _unexplained(surplus: Floats, variance: Floats, net: Floats) -> Floats:

@@ -153,12 +153,12 @@ class _Jury:
         covariance, freedom = fitted.spread_of(np.eye(len(parameters))[n:])
         margins = (critical_value(_LEVEL, freedom) * np.sqrt(covariance.diagonal())).tolist()
         values = parameters[n:].tolist()
-        found = [
+        bounds = [
             Bounded(value, value - margin, value + margin)
             for value, margin in zip(values, margins, strict=True)
         ]
         others = self.n_judges - 1
-        return JuryFit((Bounded(1.0, None, None), *found[:others]), tuple(found[others:]))
+        return JuryFit((Bounded(1.0, None, None), *bounds[:others]), tuple(bounds[others:]))
 
 
 def _is_determined(information: Floats) -> bool:
@@ -210,13 +210,13 @@ def family_of(*names: str) -> str | None:
     """
     for name in names:
         model = name.rstrip("/").rpartition("/")[2]
-        found = [
+        families = [
             (match.start(), family)
             for family, pattern in _PATTERNS.items()
             for match in pattern.finditer(model)
         ]
-        if found:
-            return max(found)[1]
+        if families:
+            return max(families)[1]
     return None
 
 
@@ -244,10 +244,10 @@ def jury_figures(pairs: JudgedPairs, families: Families) -> dict[str, list[BiasR
     measured = [judge for judge, why in reasons.items() if why is None]
     own = {judge: _own(judge, kin, families) for judge in measured}
     fit = _fit(kin, list(own.values()))
-    found: dict[str, list[BiasRow]] = {judge: [] for judge in pairs.judges}
+    figures: dict[str, list[BiasRow]] = {judge: [] for judge in pairs.judges}
     skills = _skills(shared, (None if unknown else fit) or _fit(shared, []))
     for judge, skill in zip(shared.judges, skills, strict=True):
-        found[judge].append(skill)
+        figures[judge].append(skill)
     bonuses = dict(zip(measured, fit.bonuses if fit else (), strict=False))
     for judge, why in reasons.items():
         family = families.of_judges[judge]
@@ -255,10 +255,10 @@ def jury_figures(pairs: JudgedPairs, families: Families) -> dict[str, list[BiasR
             n_orders = 2 * int(np.count_nonzero(own[judge]))
             points, others = _in_points(bonuses[judge]), [pairs.entrants[n] for n in unknown]
             of = f"{family} (without {', '.join(others)}: no family known)" if others else family
-            found[judge].append(figure("self-preference", points, n_orders, of=of))
+            figures[judge].append(figure("self-preference", points, n_orders, of=of))
         else:
-            found[judge].append(missing("self-preference", why or _UNDETERMINED, of=family))
-    return found
+            figures[judge].append(missing("self-preference", why or _UNDETERMINED, of=family))
+    return figures
 
 
 def _without_family(pairs: JudgedPairs, families: Families) -> list[int]:
