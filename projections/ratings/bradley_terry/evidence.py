@@ -124,7 +124,7 @@ class ClusteredBattles:
     unit: NDArray[np.intp]
     count: NDArray[np.int64]
 
-    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "ClusteredBattles":
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "ClusteredBattles":
         """Select battles; keep all entrants and clusters."""
         return replace(
             self,

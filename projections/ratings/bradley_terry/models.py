@@ -51,7 +51,7 @@ class Scores(NamedTuple):
     slope: Floats
     information: Floats
 
-    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "Scores":
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Scores":
         """Select battles."""
         return Scores(self.slope[chosen], self.information[chosen])
 
