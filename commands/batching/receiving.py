@@ -26,7 +26,7 @@ from commands.errors import (
 from commands.ports import BatchAnswer, BatchState, NoReply, key_of
 from ledger.errors import TourneyError
 from ledger.identity import Digest
-from projections.tournament.batches import Batch
+from projections.tournament.requests import Batch
 
 _GROUP: Final = 100  # answers in one transaction
 

@@ -45,11 +45,10 @@ from ledger.errors import TourneyError
 from ledger.events.registration import Entrant, Reference
 from ledger.events.responses import ResponseFailureReason
 from ledger.identity import Digest, EntrantId
-from projections.tournament.batches import Batch
 from projections.tournament.estimate import FRAME_TOKENS
 from projections.tournament.matches import PlannedResponse, planned_responses
 from projections.tournament.remaining import is_missing, missing_responses
-from projections.tournament.requests import RequestKey
+from projections.tournament.requests import Batch, RequestKey
 
 _Answer: TypeAlias = GeneratedText | GenerationFailure | NoReply
 

@@ -31,8 +31,7 @@ from commands.entrants.weights import (
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import EndpointSection, HfSection, HydraSection
-from ledger.events.options import EntrantOptions
-from ledger.events.registration import SAMPLER, Adapter, Entrant, Hydra
+from ledger.events.registration import SAMPLER, Adapter, Entrant, EntrantOptions, Hydra
 from ledger.identity import EntrantId, canonical_json, digest_of
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from commands.errors import WeightsError, shortened
 from ledger.identity import Digest, digest_of
-from projections.evaluations.curve import numbered_label
+from projections.evaluations.metrics import numbered_label
 
 # What transformers and peft read; other files in the folder do not change a response.
 READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})
@@ -85,7 +85,7 @@ def training_step(folder: Path, label: str) -> int | None:
     state = folder / "trainer_state.json"
     if not state.exists():
         named = numbered_label(label)
-        return named.step if named else None
+        return named[1] if named else None
     step = _raw(state).get("global_step")
     if not isinstance(step, int) or step < 0:
         remedy = "save the checkpoint again, or remove the file"

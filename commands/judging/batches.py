@@ -28,14 +28,14 @@ from commands.ports import BatchAnswer, BatchJudge, BatchJudgeOf, BatchState, No
 from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings, Reference
 from ledger.identity import Digest
-from projections.evaluations.judged import Scorers, score_questions
-from projections.tournament.batches import Batch
+from projections.evaluations.samples import Scorers, score_questions
 from projections.tournament.remaining import (
     ENDLESS_RETRIES,
     Unanswered,
     one_request,
     repeats_of,
 )
+from projections.tournament.requests import Batch
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 

@@ -32,11 +32,11 @@ from commands.spending.endpoints import Request
 from commands.spending.offer import PAID_PROVIDERS, Offer, dollars
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
-from projections.tournament.batches import Batch
 from projections.tournament.remaining import (
     OpenQuery,
     awaited_queries,
 )
+from projections.tournament.requests import Batch
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery

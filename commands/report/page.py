@@ -51,9 +51,9 @@ from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
 from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
+from projections.tournament.bank import stronger_judges
 from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import response_counts
-from projections.tournament.shares import stronger_judges
 from projections.tournament.state import Tournament
 from projections.tournament.waves import not_asked
 

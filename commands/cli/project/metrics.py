@@ -19,13 +19,14 @@ from ledger.chain import Head
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.identity import Json, StreamId
 from ledger.store import Ledger
-from projections.evaluations.curve import breaks, training_points
 from projections.evaluations.metrics import (
     Metric,
     RunComparison,
     RunMetrics,
+    breaks,
     compare_runs,
     metrics_of,
+    training_points,
 )
 from projections.evaluations.samples import ITEM_EVENTS, ITEMS, Items, asked_samples
 from projections.evaluations.state import (

@@ -17,8 +17,8 @@ from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.tournament.batches import Batch
 from projections.tournament.remaining import open_queries
+from projections.tournament.requests import Batch
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.clock import Clock
 from tests.support.builders.commands import JUDGE, P1, P2, PowerCut, prefer_tuned

@@ -2,7 +2,7 @@
 
 from msgspec import UNSET
 
-from ledger.events.options import EntrantOptions
+from ledger.events.registration import EntrantOptions
 from tests.support.builders.events import entrant
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from projections.student import critical_value, portable_critical_value, two_sided_p
+from projections.intervals import critical_value, portable_critical_value, two_sided_p
 
 
 @pytest.mark.parametrize(

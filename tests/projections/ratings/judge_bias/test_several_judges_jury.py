@@ -8,9 +8,9 @@ import pytest
 
 from projections.battles.soft_scores import sigma
 from projections.intervals import Floats
-from projections.ratings.judge_bias import jury
-from projections.ratings.judge_bias.jury import fit_jury
+from projections.ratings.judge_bias import several_judges
 from projections.ratings.judge_bias.pairs import JudgedPairs
+from projections.ratings.judge_bias.several_judges import fit_jury
 from tests.support.builders.juries import Juror, judged
 from tests.support.statistics import holds
 
@@ -146,7 +146,7 @@ def test_a_first_judge_that_sees_no_difference_is_no_measure_of_skill() -> None:
 
 def test_a_climb_that_does_not_arrive_is_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where patience ended would look like a maximum."""
-    monkeypatch.setattr(jury, "_MOST_STEPS", 1)
+    monkeypatch.setattr(several_judges, "_MOST_STEPS", 1)
     pairs = shares((9, 9), (8, 7))
 
     assert fit_jury(pairs, no_bonus(pairs)) is None

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.events.registration import EntrantRegistered, Reference
 from ledger.events.registry import Event
-from projections.evaluations.curve import (
-    NumberedLabel,
+from projections.evaluations.metrics import (
     TrainingPoint,
     breaks,
     metrics_over_steps,
@@ -113,15 +112,15 @@ def test_points_that_do_not_compare_are_told(fields: dict[str, object], what: st
 @pytest.mark.parametrize(
     ("label", "expected"),
     [
-        ("olmo_step_50", NumberedLabel("olmo", 50)),
-        ("out/checkpoint-60", NumberedLabel("out", 60)),
-        ("run-global_step7", NumberedLabel("run", 7)),
-        ("out/checkpoint-60 [turns: Be brief.]", NumberedLabel("out [turns: Be brief.]", 60)),
-        ("step_50", NumberedLabel("", 50)),
+        ("olmo_step_50", ("olmo", 50)),
+        ("out/checkpoint-60", ("out", 60)),
+        ("run-global_step7", ("run", 7)),
+        ("out/checkpoint-60 [turns: Be brief.]", ("out [turns: Be brief.]", 60)),
+        ("step_50", ("", 50)),
         ("base", None),
         ("step_50_merged", None),
     ],
 )
-def test_a_label_may_name_a_step(label: str, expected: NumberedLabel | None) -> None:
+def test_a_label_may_name_a_step(label: str, expected: tuple[str, int] | None) -> None:
     """As trainers call their checkpoints."""
     assert numbered_label(label) == expected

@@ -6,10 +6,9 @@ import pytest
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.elo.influence import n_remembered, variances
-from projections.ratings.elo.rate import rate
+from projections.ratings.elo.rate import n_remembered, rate
 from projections.ratings.elo.season import outcomes_of, play
-from projections.ratings.elo.uncertainty import bootstrap
+from projections.ratings.elo.uncertainty import bootstrap, variances
 from tests.support.builders.battles import Battle, draw_tournaments, in_columns
 
 

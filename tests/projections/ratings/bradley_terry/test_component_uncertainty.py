@@ -7,16 +7,16 @@ import pytest
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalUnit
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.evidence import Support, clustered_battles
-from projections.ratings.bradley_terry.likelihood import Likelihood
-from projections.ratings.bradley_terry.models import BradleyTerry, Davidson, PairModel
-from projections.ratings.bradley_terry.uncertainty import (
+from projections.ratings.bradley_terry.component import (
     Bootstrap,
     bootstrap_strengths,
     freedom_of_differences,
     percentile_uncertainty,
     percentiles,
 )
+from projections.ratings.bradley_terry.evidence import Support, clustered_battles
+from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry.models import BradleyTerry, Davidson, PairModel
 from tests.support.builders.battles import fitted, in_columns, strengths_covariance
 
 SCORES = [1.0] * 30 + [0.0] * 20 + [0.5] * 10

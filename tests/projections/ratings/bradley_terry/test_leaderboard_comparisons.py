@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.ratings.bradley_terry.comparisons import (
+from projections.intervals import two_sided_p
+from projections.ratings.bradley_terry.leaderboard import (
     baseline_of,
     differences,
     p_better,
@@ -13,7 +14,6 @@ from projections.ratings.bradley_terry.comparisons import (
     ranks,
 )
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
-from projections.student import two_sided_p
 from tests.support.builders.battles import Battle, in_columns, played, tournaments
 from tests.support.builders.events import valid
 from tests.support.strategies.battles import any_battles
@@ -29,10 +29,10 @@ def test_a_rank_counts_those_who_are_surely_better() -> None:
     """Two are too near each other to tell: b and c, below a and above d."""
     ratings = fought(ab=(80, 20), ac=(80, 20), bc=(52, 48), cd=(80, 20), bd=(80, 20))
 
-    found = ranks(ratings)
+    low, high = ranks(ratings)
 
-    assert found.low.tolist() == [1, 2, 2, 4]
-    assert found.high.tolist() == [1, 3, 3, 4]
+    assert low.tolist() == [1, 2, 2, 4]
+    assert high.tolist() == [1, 3, 3, 4]
 
 
 def test_a_difference_may_be_sure_where_intervals_overlap() -> None:
@@ -41,7 +41,7 @@ def test_a_difference_may_be_sure_where_intervals_overlap() -> None:
     ratings = rate(in_columns(played(games)), valid(BradleyTerryParameters, {"anchor": "c"}))
 
     assert ratings.lower[0] < ratings.upper[1]
-    assert ranks(ratings).high[0] < ranks(ratings).high[1]
+    assert ranks(ratings)[1][0] < ranks(ratings)[1][1]
 
 
 def test_being_better_is_as_likely_as_its_deviation_is() -> None:
@@ -62,10 +62,10 @@ def test_ranks_are_those_within_a_component() -> None:
     """Who never lost is above the others, by nobody knows how much, and takes no rank from them."""
     ratings = fought(ab=(3, 0), bc=(500, 400), cd=(20, 0), xy=(5, 5))
 
-    found = ranks(ratings)
+    low, high = ranks(ratings)
 
-    assert found.low.tolist() == [0, 1, 2, 0, 1, 1]
-    assert found.high.tolist() == [0, 1, 2, 0, 2, 2]
+    assert low.tolist() == [0, 1, 2, 0, 1, 1]
+    assert high.tolist() == [0, 1, 2, 0, 2, 2]
     known = ~np.isnan(p_better(ratings))
     assert [*zip(*np.nonzero(known), strict=True)] == [(1, 2), (2, 1), (4, 5), (5, 4)]
     assert [(each.entrant_a, each.entrant_b) for each in pairs(ratings)] == [("b", "c"), ("x", "y")]
@@ -76,7 +76,7 @@ def test_equals_without_error_are_no_better_than_each_other() -> None:
     rows = [(a, b, 1.0, prompt) for prompt in range(6) for a, b in ("ab", "bc", "ca")]
     ratings = rate(in_columns(rows), BradleyTerryParameters())
 
-    assert ranks(ratings).low.tolist() == [0, 0, 0]
+    assert ranks(ratings)[0].tolist() == [0, 0, 0]
     assert np.isnan(p_better(ratings)).all()
     assert {row.no_interval for row in ratings.rows()} == {"all prompts agree"}
 
@@ -123,7 +123,7 @@ def test_among_equals_somebody_is_ranked_in_one_board_of_twenty(
     """5 % by design, to what 100 boards can tell; single intervals would rank in 19 and 53 %."""
     boards = equal_boards(100, n_entrants, n_prompts)
 
-    ranked = np.mean([(ranks(each).low > 1).any() for each in boards])
+    ranked = np.mean([(ranks(each)[0] > 1).any() for each in boards])
 
     assert 0.01 <= ranked <= 0.1
 
@@ -135,7 +135,7 @@ def test_a_pair_is_sure_where_its_adjusted_p_is_small() -> None:
         sure = sum((pair.p or 1.0) <= 0.05 for pair in pairs(board))
         beyond = sum((pair.low or 0.0) > 0 for pair in pairs(board))
 
-        assert sure == beyond == (ranks(board).low - 1).sum()
+        assert sure == beyond == (ranks(board)[0] - 1).sum()
 
 
 def stars(n: int, n_entrants: int, n_prompts: int) -> list[BradleyTerryRatings]:

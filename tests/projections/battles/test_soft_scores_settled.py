@@ -14,18 +14,18 @@ from ledger.events.judging import PairReconciled
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.registry import Event
 from projections.battles.columns import battles_of
-from projections.battles.imported import battles_of_set
-from projections.battles.settled import (
+from projections.battles.imported import battles_of_set, scored_preferences
+from projections.battles.soft_scores import (
     BY_SCORES,
+    CannotCalibrate,
+    ScoredBattles,
+    calibrate,
     calibrate_judge,
     scored_orders,
-    scored_preferences,
     votes_with_margins,
 )
-from projections.battles.soft_scores import CannotCalibrate, ScoredBattles, calibrate
 from projections.ratings.bradley_terry.rate import rate_points
 from projections.tournament.settlement import Settlement, settle
-from projections.verdicts.parsers import JudgeScores
 from projections.verdicts.policies import CONCATENATE, Rule
 from tests.support.builders.battles import Battle, imported_battles, in_columns
 from tests.support.builders.events import known, opened, responses, verdict
@@ -63,7 +63,7 @@ def test_each_order_is_a_battle_by_the_marks_of_its_reply() -> None:
     found = by_marks(
         *marked(
             court(1),
-            [(JudgeScores(7, 3), JudgeScores(4, 5)), (JudgeScores(0, 0), JudgeScores(2, 9))],
+            [((7, 3), (4, 5)), ((0, 0), (2, 9))],
         )
     )
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from projections.battles.columns import Battles
-from projections.ratings.judge_bias.transitivity import transitivity
+from projections.ratings.judge_bias.measures import transitivity
 from tests.support.builders.battles import RING, beaten, in_columns
 from tests.support.builders.juries import Juror, judged
 

@@ -9,9 +9,8 @@ from ledger.events.registration import Reference
 from ledger.events.registry import Event
 from ledger.events.values import REDACTED
 from ledger.identity import Digest, StreamId
-from projections.evaluations.judged import Scorers, score_questions, unlinked
 from projections.evaluations.metrics import compare_runs, headline_of, metrics_of
-from projections.evaluations.samples import ITEMS, asked_samples
+from projections.evaluations.samples import ITEMS, Scorers, asked_samples, score_questions, unlinked
 from projections.evaluations.state import Evaluations, evaluations_of
 from projections.fold import fold
 from projections.verdicts.scoring import ScoreQuestion

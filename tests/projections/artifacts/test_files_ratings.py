@@ -10,8 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from ledger.identity import Dimension
-from projections.artifacts.files import files_of
-from projections.artifacts.ratings import elo_results
+from projections.artifacts.files import elo_results, files_of
 from projections.artifacts.results import Results, results_of
 from projections.intervals import wilson
 from projections.ratings.elo.uncertainty import EloBootstrap

@@ -11,8 +11,8 @@ from ledger.events.registry import Event
 from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId
 from projections.fold import fold
-from projections.tournament.batches import BATCH_EVENTS, Batch, open_batches
 from projections.tournament.folding import tournament_of
+from projections.tournament.requests import BATCH_EVENTS, Batch, open_batches
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
 from tests.support.builders.events import NOON, STREAM, key, known, opened, recorded
 from tests.support.strategies.events import histories as any_histories

@@ -11,17 +11,17 @@ from msgspec.structs import replace
 from ledger.events.registration import JudgeSettings, TournamentOpened
 from ledger.events.registry import Event
 from ledger.identity import Dimension, PromptId, digest_of
-from projections.tournament.jury import settle_by_majority
-from projections.tournament.matches import queries_to
-from projections.tournament.remaining import ENDLESS_RETRIES, open_queries
-from projections.tournament.settlement import accounts_of, settle
-from projections.tournament.shares import (
+from projections.tournament.bank import (
     asked_prompts,
     outside_share,
     share_of,
     stronger_judges,
     without_shares,
 )
+from projections.tournament.jury import settle_by_majority
+from projections.tournament.matches import queries_to
+from projections.tournament.remaining import ENDLESS_RETRIES, open_queries
+from projections.tournament.settlement import accounts_of, settle
 from projections.tournament.state import Tournament
 from tests.support.builders.events import judge, known, opened, prompt
 from tests.support.builders.worlds import answered, everything

@@ -5,7 +5,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.imports import BattlesImported, CodedColumn, ImportedBattle
-from projections.battles.selection import (
+from projections.battles.imported_sets import (
     COLUMNS,
     Unread,
     Where,
