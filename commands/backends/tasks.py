@@ -26,7 +26,7 @@ from commands.evaluating.evaluation import Completion, Evaluation, Observed, Sam
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation, PerplexityEvaluation
 from commands.evaluating.rollout import AnswersEvaluation
 from commands.evaluating.samples import Inference, Sample
-from commands.evaluating.values import Scores, reduce_scores
+from commands.evaluating.user_code import Scores, reduce_scores
 from commands.settings.sections import EvaluationOptions, EvaluationSection, Reduce
 from ledger.events.conversations import Messages
 from ledger.events.evaluations import (

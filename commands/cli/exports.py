@@ -34,8 +34,8 @@ from commands.reading.resolve import tournament_at
 from commands.reading.results import results_now
 from commands.report.battles import WhichBattles
 from commands.report.page import page_of
+from commands.report.published import summary_of
 from commands.report.subject import Subject, subject_of
-from commands.report.summary import summary_of
 from ledger.events.imports import RatingSource
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
@@ -210,7 +210,7 @@ def _format_of(output: Path | None, asked: ReportFormat | None) -> ReportFormat:
 
 def _scored_by_code_of_today(source: EvaluationReading, config: Path) -> tuple[EvaluationRun, ...]:
     # Imported here: it loads settings and evaluations, which no other export needs.
-    rescoring = import_module("commands.evaluating.rescore")
+    rescoring = import_module("commands.evaluating.registry")
     readers = import_module("commands.backends.wiring").READERS
     runs = (*rescoring.rescore_changed(source.runs, source.stream, config, readers),)
     for new, old in zip(runs, source.runs, strict=True):

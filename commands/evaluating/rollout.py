@@ -21,9 +21,10 @@ from commands.evaluating.samples import (
     UnscorableSample,
     sample_seed,
 )
-from commands.evaluating.user_code import blame_evaluation, code_digest
-from commands.evaluating.values import (
+from commands.evaluating.user_code import (
     Scores,
+    blame_evaluation,
+    code_digest,
     prompt_item,
     reduce_scores,
     require_boolean,

@@ -30,13 +30,13 @@ from commands.backends.remote.bodies import (
     CONNECT_S,
     FREE_CALL_S,
     TIMEOUT_S,
+    GuardedClient,
     date_in,
     decode_json,
     replace_surrogates,
     retry_after_s,
     was_not_sent,
 )
-from commands.backends.remote.guarded_client import GuardedClient
 from commands.backends.remote.outcomes import Failure, fate_of
 from commands.errors import (
     BatchGone,

@@ -12,9 +12,8 @@ from typing import TypeAlias
 
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.hydra.likelihoods import HydraHeads
+from commands.backends.hydra.answers import HydraHeads
 from commands.backends.loads import BatchQueue, group_by
-from commands.backends.weights.batching import run_batches
 from commands.backends.weights.chat import decode_text, require_chat, show_chat
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.likelihoods import (
@@ -23,7 +22,7 @@ from commands.backends.weights.likelihoods import (
     compute_rows,
     input_rows,
 )
-from commands.backends.weights.loaded import LoadedWeights
+from commands.backends.weights.loaded import LoadedWeights, run_batches
 from commands.backends.weights.windows import (
     TextWindows,
     TokenPair,

@@ -14,10 +14,9 @@ from typing import Final, NamedTuple, Protocol
 import torch
 
 from commands.backends.loads import group_by
-from commands.backends.weights.batching import padded
 from commands.backends.weights.decoding import read_tokens
 from commands.backends.weights.folder import quiet_transformers
-from commands.backends.weights.loaded import LoadedWeights
+from commands.backends.weights.loaded import LoadedWeights, padded
 from commands.backends.weights.windows import Window
 
 N_LOGITS: Final = 1 << 24  # at once in float32: 64 MiB, whatever the batch

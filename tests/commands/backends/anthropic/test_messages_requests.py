@@ -6,7 +6,7 @@ import pytest
 from anthropic import Anthropic
 from msgspec.structs import replace
 
-from commands.backends.anthropic.requests import AnthropicTokens, RequestForm
+from commands.backends.anthropic.messages import AnthropicTokens, RequestForm
 from commands.errors import ProviderError
 from commands.settings.inputs import read_instructions, read_rubric
 from commands.settings.schema import CacheTtl, JudgeSection
