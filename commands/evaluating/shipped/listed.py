@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt, validate_call
 
@@ -109,35 +109,30 @@ def _composition_text(n_values: int, *seed: int) -> str:
     return f"{' '.join(shuffle(lines, *seed))} G F {x} = {g[f[x]]}"
 
 
-class SentencePair(NamedTuple):
-    """A row of BLiMP (Warstadt et al. 2020): a grammatical and an ungrammatical sentence."""
-
-    good: str
-    bad: str
-    paradigm: str
-
-
-class Blimp(ListedEvaluation[SentencePair], PerplexityComparisonEvaluation):
-    """Comparison of the good and the bad sentence of each pair."""
+class Blimp(ListedEvaluation[tuple[str, str]], PerplexityComparisonEvaluation):
+    """Comparison of the good and the bad sentence of BLiMP's pairs (Warstadt et al. 2020)."""
 
     @check_arguments
     def __init__(self, *, folder: Path, path: UserPath) -> None:
         """Read the pairs."""
         pairs = made_of(read_rows([folder / path]), _pair)
-        super().__init__({f"{row} {pair.paradigm}".strip(): pair for row, pair in pairs.items()})
+        super().__init__(
+            {f"{row} {name}".strip(): sentences for row, (name, sentences) in pairs.items()}
+        )
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return both sentences, without a prefix, in an order that depends on them only."""
-        good, bad, _ = self.items[index]
+        good, bad = self.items[index]
         sentences = shuffle([good, bad])
         return "", sentences, sentences.index(good)
 
 
-def _pair(fields: Fields) -> SentencePair:
+def _pair(fields: Fields) -> tuple[str, tuple[str, str]]:
+    """Return the name of a row's paradigm, its grammatical and its ungrammatical sentence."""
     good, bad = text_of("sentence_good", fields), text_of("sentence_bad", fields)
     if good == bad:
         raise ValueError("both sentences are the same")
-    return SentencePair(good, bad, str(fields.get("UID") or ""))
+    return str(fields.get("UID") or ""), (good, bad)
 
 
 class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):
