@@ -289,9 +289,9 @@ def make_token_counter(judge: JudgeSettings) -> TokenCounter:
         NoCredentials: No key is set.
     """
     from commands.backends.anthropic.client import with_client
-    from commands.backends.anthropic.messages import AnthropicTokens
+    from commands.backends.anthropic.messages import token_counter
 
-    return with_client(lambda client: AnthropicTokens(client, judge))
+    return with_client(lambda client: token_counter(client, judge))
 
 
 def reach(server: Server) -> str | None:

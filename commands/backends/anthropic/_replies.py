@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from commands.backends.anthropic.client import is_out_of_credit
+from commands.backends.anthropic.client import ERROR_BODY, ApiError, is_out_of_credit
 from commands.backends.remote.bodies import (
     count_in,
     decode_json,
@@ -155,15 +155,6 @@ class _BatchPage(msgspec.Struct, frozen=True):
     has_more: bool = False
 
 
-class _Error(msgspec.Struct, frozen=True):
-    type: str
-    message: str
-
-
-class _ErrorResponse(msgspec.Struct, frozen=True):
-    error: _Error
-
-
 class _Result(msgspec.Struct, frozen=True):
     type: Literal["succeeded", "errored", "expired", "canceled"]
     message: msgspec.Raw = msgspec.Raw(b"null")
@@ -179,7 +170,6 @@ _MESSAGE_BATCH: Final = msgspec.json.Decoder(_MessageBatch)
 _BATCH_PAGE: Final = msgspec.json.Decoder(_BatchPage)
 _RESULT_LINE: Final = msgspec.json.Decoder(_ResultLine)
 _RESULT: Final = msgspec.json.Decoder(_Result)
-_ERROR: Final = msgspec.json.Decoder(_ErrorResponse)
 
 
 def state_of(body: bytes) -> BatchState:
@@ -223,14 +213,14 @@ def _answer(key: Digest, result: _Result, read: _Reader[_Read]) -> _Read | NoRep
         case "succeeded":
             return read(key, bytes(result.message))
         case "errored":
-            return _errored(key, _ERROR.decode(result.error).error)
+            return _errored(key, ERROR_BODY.decode(result.error).error)
         case "expired":
             return NoReply(key, "expired", "the batch expired before this request's turn")
         case "canceled":
             return NoReply(key, "canceled", "the batch was canceled before this request's turn")
 
 
-def _errored(key: Digest, error: _Error) -> NoReply:
+def _errored(key: Digest, error: ApiError) -> NoReply:
     """Return why a request failed; an invalid request is rejected for good."""
     is_of_all = error.type in _ERRORS_OF_ALL or is_out_of_credit(error.message)
     is_final = error.type in _FINAL_ERRORS and not is_of_all

@@ -5,7 +5,7 @@ Sampling settings are never sent: the API rejects them since its version of 2026
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from time import perf_counter
 from typing import Final, Literal, TypeVar, cast, get_args
@@ -28,6 +28,7 @@ from commands.ports import (
     GenerationTask,
     Host,
     NoReply,
+    TokenCounter,
 )
 from commands.settings.schema import CacheTtl, Effort
 from ledger.events.registration import Entrant, JudgeSettings
@@ -135,20 +136,16 @@ class _TokenCount(msgspec.Struct, frozen=True):
 _TOKEN_COUNT: Final = msgspec.json.Decoder(_TokenCount)
 
 
-class AnthropicTokens:
-    """Counts the input of a judge's requests, cached or not."""
+def token_counter(client: Anthropic, judge: JudgeSettings) -> TokenCounter:
+    """Return what counts the input of a judge's requests, cached or not."""
+    messages = with_retries(client).messages.with_raw_response
+    form = RequestForm(judge, cache="off")
 
-    def __init__(self, client: Anthropic, judge: JudgeSettings) -> None:
-        self._messages = with_retries(client).messages.with_raw_response
-        self._form = RequestForm(judge, cache="off")
-
-    def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
-        """Return the input tokens of queries, by query key."""
-        return told(lambda: {query.query_key: self._n_tokens(query) for query in queries})
-
-    def _n_tokens(self, query: JudgeQuery) -> int:
-        body = self._messages.count_tokens(**self._form.counted(query)).read()
+    def n_tokens(query: JudgeQuery) -> int:
+        body = messages.count_tokens(**form.counted(query)).read()
         return decode_json(body, _TOKEN_COUNT).input_tokens
+
+    return lambda queries: told(lambda: {query.query_key: n_tokens(query) for query in queries})
 
 
 _OF_THE_PROMPT: Final = re.compile(r"prompt is too long|content blocks? must be non-empty")
