@@ -165,11 +165,8 @@ class WorkChunk:
     n_deaths: int = 0
 
 
-class ShareResult(NamedTuple):
-    """The results of a chunk; those before a failure count."""
-
-    batches: tuple[tuple[Any, ...], ...]
-    failure: str | None = None
+ShareResult: TypeAlias = tuple[tuple[tuple[Any, ...], ...], str | None]
+"""The batches of a chunk, and why it failed, if it did; those before a failure count."""
 
 
 class ShareActor:
@@ -188,8 +185,8 @@ class ShareActor:
         try:
             batches.extend(getattr(self._make(), port)(work))
         except TourneyError as error:
-            return ShareResult(tuple(batches), str(error))
-        return ShareResult(tuple(batches))
+            return tuple(batches), str(error)
+        return tuple(batches), None
 
 
 @dataclass(eq=False)
@@ -339,11 +336,12 @@ class RayPool:
                 made = self._result(seat, waiting)
                 if made is None:
                     continue
-                if made.failure is not None:
-                    failures.append(made.failure)
+                batches, failure = made
+                if failure is not None:
+                    failures.append(failure)
                 else:
                     self.fill(port, waiting)  # before anything is recorded: nobody should wait
-                yield from made.batches
+                yield from batches
         finally:  # what nobody waits for any more
             for seat in self.seats:
                 if seat.chunk is not None:
