@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from commands.evaluating.rollout import RolloutEvaluation
     from commands.evaluating.samples import Inference
-    from commands.reading.views import Rows, SetView, TournamentView
+    from commands.reading.library import Rows, SetView, TournamentView
     from ledger.store import Ledger
     from projections.battles.selection import Where
 
@@ -77,9 +77,9 @@ _DOOR: Final[Mapping[str, str]] = {
     "Inference": "commands.evaluating.samples",
     "Evaluator": "commands.backends.jobs.evaluator",
     "ExecutionSpec": "commands.backends.jobs.job",
-    "Rows": "commands.reading.views",
-    "SetView": "commands.reading.views",
-    "TournamentView": "commands.reading.views",
+    "Rows": "commands.reading.library",
+    "SetView": "commands.reading.library",
+    "TournamentView": "commands.reading.library",
 }
 
 
@@ -123,8 +123,8 @@ def read(
         TourneyError: The ledger cannot be read, or does not contain a name.
     """
     from commands.reading.judged_tournament import Perspective
+    from commands.reading.library import TournamentView
     from commands.reading.resolve import rule_of, stream_named
-    from commands.reading.views import TournamentView
     from ledger.store import Ledger
     from projections.verdicts.policies import DEFAULT_POLICY
 
@@ -155,7 +155,7 @@ def read_set(
         TourneyError: The ledger cannot be read, or does not contain the set.
     """
     from commands.importing.imported_set import imported_set
-    from commands.reading.views import SetView
+    from commands.reading.library import SetView
     from ledger.store import Ledger
 
     with Ledger.read_only(Path(ledger)) as opened:

@@ -308,7 +308,7 @@ def test_reading_needs_no_command_line(folder: Path) -> None:
     )
 
     imported = done.stdout.split()
-    assert "commands.reading.results" in imported
+    assert "commands.reading.rows" in imported
     assert not [name for name in imported if name.startswith(("commands.cli", "typer", "torch"))]
 
 

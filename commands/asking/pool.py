@@ -3,8 +3,9 @@
 The use case records requests as sent, and what became of them; `settle_all` is the loop between.
 
     with Pool(...) as pool:
-        for settled in pool.settle_all(waiting, record_as_sent):
-            record(settled)
+        for group in pool.settle_all(waiting, record_as_sent):
+            for request, answer in group:
+                record(request, answer)
 
 A request that a busy server may have billed is given back, to be recorded and sent as another.
 """
@@ -17,7 +18,7 @@ from datetime import datetime, timedelta
 from math import inf
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from commands.asking.pace import Pace, back_off_s
 from commands.asking.rejections import HeldRejections
@@ -38,11 +39,8 @@ Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
-class Settled(NamedTuple, Generic[Request, Answer]):
-    """A request and what became of it."""
-
-    request: Request
-    answer: Answer | NoReply
+Settled: TypeAlias = tuple[Request, Answer | NoReply]
+"""A request and what became of it."""
 
 
 class _Sent(NamedTuple, Generic[Request]):
@@ -118,23 +116,29 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         Raises:
             Exception: What is wrong with the server, once all that was sent is settled.
         """
-        has_news = True
-        while len(waiting) and has_news:
-            while self._is_busy or (len(waiting) and not self._is_ending):
-                is_capped = False
-                if n_free := self._n_sendable(len(waiting)):
-                    requests = submit(n_free)
-                    for request in requests:
-                        self._put(_Sent(0, request, 0))
-                    is_capped = not requests
-                    if is_capped and not self._is_busy:
-                        break
-                yield self._finished(may_send=bool(len(waiting)) and not is_capped)
+        while len(waiting):
+            yield from self._send_and_receive(waiting, submit)
             held_back = self._held_back(is_cut_short=bool(len(waiting)))
-            yield held_back  # which frees their share of the cap
+            yield held_back
             if self._error is not None:
                 raise self._error
-            has_news = bool(held_back)
+            if not held_back:  # else their share of the cap is free now, and more may be sent
+                return
+
+    def _send_and_receive(
+        self, waiting: Sized, submit: Callable[[int], Sequence[Request]]
+    ) -> Iterator[Sequence[Settled[Request, Answer]]]:
+        """Send what waits, and yield what is settled, until nothing is under way or may be sent."""
+        while self._is_busy or (len(waiting) and not self._is_ending):
+            is_capped = False
+            if n_free := self._n_sendable(len(waiting)):
+                requests = submit(n_free)
+                for request in requests:
+                    self._send(request, n_failed=0)
+                is_capped = not requests
+                if is_capped and not self._is_busy:
+                    return
+            yield self._settled(may_send=bool(len(waiting)) and not is_capped)
 
     @property
     def _is_busy(self) -> bool:
@@ -158,20 +162,22 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
             return 0
         n_free = self._n_free
         while n_free and self._again:
-            self._put(self._again.popleft()[1])
+            _, sent = self._again.popleft()
+            self._send(sent.request, n_failed=sent.n_failed)
             n_free -= 1
         n_free = min(n_free, n_waiting)
         self._start_threads(len(self._under_way) + n_free)
         return min(n_free, self._n_threads - len(self._under_way))
 
-    def _finished(self, *, may_send: bool) -> Sequence[Settled[Request, Answer]]:
+    def _settled(self, *, may_send: bool) -> Sequence[Settled[Request, Answer]]:
         """Wait for answers, or until more may be sent; return what is settled."""
-        came = self._came(may_send=may_send)
-        settled = [each for sent, result in came for each in self._outcome(sent, result)]
+        settled: list[Settled[Request, Answer]] = []
+        for sent, result in self._received(may_send=may_send):
+            settled += self._outcome(sent, result)
         if self._is_ending:
             why = "the run ended before it was sent again"
             settled += [
-                Settled(sent.request, NoReply(self._key_of(sent.request), "errored", why, fate))
+                (sent.request, NoReply(self._key_of(sent.request), "errored", why, fate))
                 for fate, sent in self._again
             ]
             self._again.clear()
@@ -186,17 +192,18 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         if not self._is_ending:
             self._error = self._held.blame()
         has_failed = self._is_ending or is_cut_short
-        return [Settled(*each) for each in self._held.at_end(has_failed=has_failed)]
+        return self._held.at_end(has_failed=has_failed)
 
     @property
     def _n_free(self) -> int:
         return self._pace.n_free(self._n_at_a_time)
 
-    def _put(self, sent: _Sent[Request]) -> None:
+    def _send(self, request: Request, *, n_failed: int) -> None:
+        """Hand a request to a thread."""
         self._n_sent = self._pace.sent()
         self._under_way.add(self._n_sent)
         self._notices.sent(self._n_sent)
-        self._todo.put(sent._replace(number=self._n_sent))
+        self._todo.put(_Sent(self._n_sent, request, n_failed))
 
     def _start_threads(self, n: int) -> None:
         while self._n_threads < min(n, self._n_at_a_time):
@@ -219,7 +226,7 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
             except BaseException as error:  # noqa: BLE001  # raised in the reader's thread
                 self._done.put((sent, error))
 
-    def _came(
+    def _received(
         self, *, may_send: bool
     ) -> Iterator[tuple[_Sent[Request], Answer | NoReply | BaseException]]:
         """Yield what came back, after waiting for the first."""
@@ -242,100 +249,102 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
 
     def _outcome(
         self, sent: _Sent[Request], result: Answer | NoReply | BaseException
-    ) -> list[Settled[Request, Answer]]:
+    ) -> Sequence[Settled[Request, Answer]]:
         self._under_way.remove(sent.number)
         self._notices.ended(sent.number)
         self._pace.ended(sent.number)
         if isinstance(result, BaseException):
-            return self._failed(sent.request, self._broken(sent.request, result), result)
+            return self._stop(sent.request, self._no_reply_of(sent.request, result), result)
         if not isinstance(result, NoReply):
             return self._answered(sent, result)
         if result.then in {"ask again", "wait"}:
-            return self._later(sent, result)
+            return self._ask_again(sent, result)
         if result.then == "stop" and (result.is_certain or not self._held.has_answered):
-            return self._failed(sent.request, result, result.error)
+            return self._stop(sent.request, result, result.error)
         if result.reason == "rejected":
             return self._rejected(sent.request, result)
         return self._unanswered(sent.request, result)
 
-    def _answered(self, sent: _Sent[Request], answer: Answer) -> list[Settled[Request, Answer]]:
+    def _answered(self, sent: _Sent[Request], answer: Answer) -> Sequence[Settled[Request, Answer]]:
         self._n_lost, self._limited_since = 0, None
         self._pace.answered(sent.number)
-        final = [Settled[Request, Answer](*each) for each in self._held.answered(sent.number)]
-        return [*final, Settled(sent.request, answer)]
+        final_rejections = self._held.answered(sent.number)
+        return [*final_rejections, (sent.request, answer)]
 
-    def _broken(self, request: Request, error: BaseException) -> NoReply:
+    def _no_reply_of(self, request: Request, error: BaseException) -> NoReply:
         why = f"{type(error).__name__}: {redacted(str(error))}"
         return NoReply(self._key_of(request), "errored", why, "perhaps billed")
 
-    def _failed(
-        self, request: Request, what: NoReply, error: BaseException | None
-    ) -> list[Settled[Request, Answer]]:
+    def _stop(
+        self, request: Request, no_reply: NoReply, error: BaseException | None
+    ) -> Sequence[Settled[Request, Answer]]:
         self._error = self._error or error
-        return [Settled(request, what)]
+        return [(request, no_reply)]
 
-    def _unanswered(self, request: Request, what: NoReply) -> list[Settled[Request, Answer]]:
+    def _unanswered(
+        self, request: Request, no_reply: NoReply
+    ) -> Sequence[Settled[Request, Answer]]:
         """Stop if request after request gets no answer: each may be billed."""
         self._n_lost += 1
         if self._n_lost >= MOST_LOST:
-            why = f"{MOST_LOST} requests in a row got no answer, last error: {what.detail!r}"
-            return self._failed(request, what, ProviderError(why))
-        return [Settled(request, what)]
+            why = f"{MOST_LOST} requests in a row got no answer, last error: {no_reply.detail!r}"
+            return self._stop(request, no_reply, ProviderError(why))
+        return [(request, no_reply)]
 
-    def _rejected(self, request: Request, what: NoReply) -> list[Settled[Request, Answer]]:
+    def _rejected(self, request: Request, no_reply: NoReply) -> Sequence[Settled[Request, Answer]]:
         """Hold a rejection; stop if the server rejects request after request.
 
         A certain one, of a server that has answered, is of its request alone.
         """
-        if what.is_certain and self._held.has_answered:
-            return [Settled(request, what)]
-        self._held.add(request, what, self._n_sent)
+        if no_reply.is_certain and self._held.has_answered:
+            return [(request, no_reply)]
+        self._held.add(request, no_reply, self._n_sent)
         if self._held.blames_server:
-            self._error = (
-                self._error
-                or self._held.blame()
-                or ProviderError(
-                    f"{self._host.name} rejected {self._held.tally} (the last: {what.detail!r})."
-                    " Correct the server, the account or the settings, then run the same command"
-                    " again."
-                )
-            )
+            self._error = self._error or self._held.blame() or self._rejects_all(no_reply.detail)
         return []
 
-    def _later(self, sent: _Sent[Request], what: NoReply) -> list[Settled[Request, Answer]]:
+    def _rejects_all(self, last: str) -> ProviderError:
+        return ProviderError(
+            f"{self._host.name} rejected {self._held.tally} (the last: {last!r})."
+            " Correct the server, the account or the settings, then run the same command again."
+        )
+
+    def _ask_again(
+        self, sent: _Sent[Request], no_reply: NoReply
+    ) -> Sequence[Settled[Request, Answer]]:
         """Put a request back, unless the server has failed for too long."""
         n_failed = sent.n_failed
-        if what.then == "wait":
-            is_patient = self._slow_down(sent, what)
+        if no_reply.then == "wait":
+            is_patient = self._slow_down(sent, no_reply)
         else:
             self._pace.hold(back_off_s(n_failed))  # the others would fail as well
             n_failed += 1
             is_patient = n_failed < _ATTEMPTS
         if not is_patient:
-            return self._failed(sent.request, replace(what, then="stop"), what.error)
-        if what.fate == "perhaps billed":
-            return [Settled(sent.request, what)]
-        self._again.append((what.fate, sent._replace(n_failed=n_failed)))
+            return self._stop(sent.request, replace(no_reply, then="stop"), no_reply.error)
+        if no_reply.fate == "perhaps billed":
+            return [(sent.request, no_reply)]
+        self._again.append((no_reply.fate, sent._replace(n_failed=n_failed)))
         return []
 
-    def _slow_down(self, sent: _Sent[Request], what: NoReply) -> bool:
+    def _slow_down(self, sent: _Sent[Request], no_reply: NoReply) -> bool:
         """Wait as the server asks; return False if it asks too much, or has for too long."""
         now = self._pace.now()
         self._limited_since = self._limited_since or now
         longest_s = self._longest_wait_s
-        if what.asked_s is None:
+        if no_reply.asked_s is None:
             longest_s = min(longest_s, _LONGEST_UNTIMED_WAIT_S)
         limited_s = (now - self._limited_since).total_seconds()
-        if max(limited_s, what.asked_s or 0.0) > longest_s:
+        if max(limited_s, no_reply.asked_s or 0.0) > longest_s:
             return False
         held_s = self._pace.wait_s
-        is_billed = what.fate == "perhaps billed"
-        wait_s = self._pace.rejected(sent.number, what.asked_s, is_billed=is_billed)
+        is_billed = no_reply.fate == "perhaps billed"
+        wait_s = self._pace.rejected(sent.number, no_reply.asked_s, is_billed=is_billed)
         if wait_s > max(held_s, _WORTH_TELLING_S):
             until = now + timedelta(seconds=wait_s)
             self._tell(
                 f"{self._host.name} takes no more requests now: waiting {wait_s:.0f} s, until"
-                f" {until.astimezone():%H:%M:%S} ({what.detail})"
+                f" {until.astimezone():%H:%M:%S} ({no_reply.detail})"
             )
         return True
 

@@ -81,15 +81,17 @@ class HeldRejections(Generic[Request]):
 
     def at_end(self, *, has_failed: bool) -> list[tuple[Request, NoReply]]:
         """Return what is still held: final if the run went well, else left for another time."""
-        held, self._n_sent = self._taken(), 0
-        if has_failed:
-            held = [(request, replace(each, reason="errored")) for request, each in held]
-        return held
+        self._n_sent = 0
+        if not has_failed:
+            return self._taken()
+        return [
+            (request, replace(rejection, reason="errored")) for request, rejection in self._taken()
+        ]
 
     def blame(self) -> TourneyError | None:
         """Return what is wrong with a server that rejected all and answered nothing, if known."""
-        blames = [each.error for _, each in self._held if not each.is_certain]
-        return blames[0] if blames and None not in blames and not self.has_answered else None
+        errors = [rejection.error for _, rejection in self._held if not rejection.is_certain]
+        return errors[0] if errors and None not in errors and not self.has_answered else None
 
     def _taken(self) -> list[tuple[Request, NoReply]]:
         held, self._held = self._held, []

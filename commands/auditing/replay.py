@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from commands.errors import NotFound, shortened
 from ledger.auditing.audit import read_some
@@ -19,6 +19,7 @@ from ledger.store import Ledger
 from projections.artifacts.files import files_of, holds_ratings, holds_texts
 from projections.artifacts.results import Results, results_of
 from projections.ratings.looks import decides_alike, look_now
+from projections.results.columns import Column, Shown
 from projections.tournament.folding import advance
 from projections.tournament.state import Tournament
 
@@ -68,9 +69,9 @@ class Rebuilt(NamedTuple):
 class Difference(NamedTuple):
     """A file of a run that differs from what the ledger gives."""
 
-    run: str
-    path: str
-    why: str
+    run: Shown[str]
+    path: Annotated[str, Column("File")]
+    why: Annotated[str, Column("What is wrong")]
     is_fault: bool = True  # False: it held a redacted text, or ratings of an earlier arithmetic
 
 

@@ -79,7 +79,7 @@ _BATCHES: Final = (
 _IMPORTS: Final = _of("imports", "responses", "battles", "elo-ratings", "hydra-weights")
 _EXPORTS: Final = (
     *_of("exports", "events", "battles", "elo-ratings", "results"),
-    *_of("publishing", "hub", "every-eval-ever", "mlflow", "wandb"),
+    *_of("exports", "hub", "every-eval-ever", "mlflow", "wandb"),
 )
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (
@@ -144,10 +144,10 @@ def main() -> None:
     except TourneyError as error:
         if "--debug" in sys.argv:
             raise
-        from projections.artifacts.escaping import shown  # noqa: PLC0415  # help does not need it
+        from projections.artifacts.escaping import escaped  # noqa: PLC0415  # help does not need it
 
         label = "in flight" if isinstance(error, WorkInFlight) else "error"
-        _say(f"{label}: {shown(str(error))}", fg="red")
+        _say(f"{label}: {escaped(str(error))}", fg="red")
         sys.exit(error.exit_code)
 
 

@@ -17,14 +17,9 @@ from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.evaluate import CODE_CHANGED, EvaluationCounts
 from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
 from commands.judging.judge import JudgingSummary
+from commands.judging.plan import JudgingOptions, JudgingPlan, plan_judging
 from commands.judging.scoring import Scoring, require_judges, score_with_consent
-from commands.judging.session import (
-    JudgingOptions,
-    JudgingPlan,
-    judge_with_consent,
-    plan_judging,
-    require_none_in_flight,
-)
+from commands.judging.session import judge_with_consent, require_none_in_flight
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.register import prompts_to_judge
 from commands.spending.pricing import price_book

@@ -10,13 +10,13 @@ import typer
 from commands.auditing.events import find_events
 from commands.auditing.events import follow as follow_rows
 from commands.auditing.redact import redact_with_consent
-from commands.auditing.replay import Replayed
+from commands.auditing.replay import Difference, Replayed
 from commands.auditing.replay import replay as replay_runs
 from commands.auditing.soundness import require_sound
 from commands.auditing.verify import Verification, noted_heads
 from commands.auditing.verify import verify as verify_ledger
 from commands.cli.shared import completion, options
-from commands.cli.shared.output import Writer, say, write_json
+from commands.cli.shared.output import say, write_json, write_table
 from commands.cli.shared.selection import OF_LEDGER, OF_TOURNAMENT, WRITTEN, Selected, selecting
 from commands.cli.shared.terminal import console, progress_on_stderr
 from commands.cli.shared.workspace import ledger_to_change
@@ -66,18 +66,18 @@ def log(
         else:
             meant = tuple(row for row in find_events(opened, name) if row.position <= until)
             rows = meant if limit is None else meant[-limit:]
-    writer = selection.writer
-    if follow and writer.chosen is Format.JSON:  # a document has no end that could be followed
-        writer = Writer(Format.JSONL)
+    chosen_format = selection.chosen_format
+    if follow and chosen_format is Format.JSON:  # a document has no end that could be followed
+        chosen_format = Format.JSONL
     if is_listed:
-        writer.write(log_table(rows))
+        write_table(log_table(rows), chosen_format)
     else:
         for row in rows:
             write_json(event_fields(row))
     if follow:
         for row in follow_rows(selection.path, until, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
             if name in {None, row.type}:
-                Writer(Format.JSONL).write(log_table([row]))
+                write_table(log_table([row]), Format.JSONL)
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
@@ -101,7 +101,7 @@ def verify(
     noted = [head for name in checkpoint or () for head in noted_heads(name)]
     with Ledger.read_only(ctx.selection.path) as opened, progress_on_stderr() as on_progress:
         verified = verify_ledger(opened, noted, on_progress)
-    ctx.selection.writer.write(faults_table(verified))
+    ctx.selection.write(faults_table(verified))
     if verified.faults:
         raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {ctx.selection.path}")
 
@@ -132,7 +132,7 @@ def replay(
             against=against,
             out=output,
         )
-    selection.writer.write(differences_table(replayed))
+    selection.write(differences_table(replayed))
     if faults := [file for file in replayed.differences if file.is_fault]:
         files = ", ".join(f"{file.run}/{file.path}" for file in faults)
         raise AuditDisagrees(f"files differ from the ledger: {files}")
@@ -268,22 +268,15 @@ def faults_table(verified: Verification) -> Table:
     )
 
 
-class DifferenceRow(NamedTuple):
-    """A file of a run that differs from the ledger."""
-
-    run: Shown[str]
-    path: Annotated[str, Column("File")]
-    why: Annotated[str, Column("What is wrong")]
-
-
 def differences_table(replayed: Replayed) -> Table:
     """Return a row for each file that differs from the ledger."""
     n_runs = counted(len(replayed.runs), "run")
     return table_of(
-        DifferenceRow,
-        (DifferenceRow(run, path, why) for run, path, why, _ in replayed.differences),
+        Difference,
+        replayed.differences,
         "tourney/replay@1",
         "Differences",
+        without={"is_fault"},
         notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),
         facts={"runs": list(replayed.runs)},
     )

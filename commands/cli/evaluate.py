@@ -10,7 +10,7 @@ import typer
 from commands.backends.wiring import READERS, fetch_snapshot, inferences_on
 from commands.cli.project.metrics import EvaluationReading, metrics_table
 from commands.cli.shared import options
-from commands.cli.shared.output import Writer, say
+from commands.cli.shared.output import say, write_table
 from commands.cli.shared.terminal import progress_on_stderr
 from commands.cli.tables.render import Format
 from commands.decisions.recorder import EvaluationRecorder
@@ -74,7 +74,6 @@ def evaluate(
 
     Example: tourney evaluate out/checkpoint-60 --uses mine.py:Doses --limit 200
     """
-    writer = Writer(output_format, as_json)
     generation = GenerationSection()
     how = EvaluationOptions(length=limit, chat=chat)
     entrant = read_checkpoint(
@@ -88,7 +87,7 @@ def evaluate(
         planned = plan_alone(uses, inference_of(entrant), READERS, how)
         with progress_on_stderr() as on_progress:
             reading = _evaluated(ledger, planned, on_progress)
-    writer.write(metrics_table(reading))
+    write_table(metrics_table(reading), Format.JSON if as_json else output_format)
     say(f"on record in {ledger}: see `tourney project metrics -l {shlex.quote(str(ledger))}`")
 
 

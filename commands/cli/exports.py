@@ -1,7 +1,8 @@
-"""`tourney export` and `report`: write events, battles, ratings, results or a page to a file."""
+"""`tourney export` and `report`: events, battles, ratings and results, in files and elsewhere."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -25,23 +26,24 @@ from commands.cli.shared.selection import (
     selecting,
 )
 from commands.cli.tables.bradley_terry import order_notes
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, joined_names
 from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet
 from commands.reading.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.reading.parameters import require_anchor
 from commands.reading.resolve import tournament_at
-from commands.reading.results import results_now
+from commands.reading.rows import response_rows, results_now
 from commands.report.battles import WhichBattles
+from commands.report.every_eval_ever import records_of
 from commands.report.page import page_of
-from commands.report.published import summary_of
+from commands.report.published import card_of, summary_of, tracked_run
 from commands.report.subject import Subject, subject_of
 from ledger.events.imports import RatingSource
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
-from ledger.identity import Fields
-from ledger.storage.files import write_whole
-from ledger.store import Ledger
+from ledger.identity import Fields, PromptId
+from ledger.storage.files import cannot_write, write_whole
+from ledger.store import Ledger, utc_now
 from projections.artifacts.escaping import guarded
 from projections.artifacts.evaluations import results_file, results_of
 from projections.artifacts.judgearena import of_dimensions, of_imported, rating_records
@@ -50,12 +52,25 @@ from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import board_of
 from projections.ratings.tournament import by_dimension
 from projections.results.columns import csv_of
+from projections.tournament.state import Tournament
 
 _Record: TypeAlias = Mapping[str, object]
 _SEVERAL: Final = (
     "the file holds {} dimensions, in the field `dimension`, which readers of JudgeArena's format"
     " ignore: export one of them with --dimension"
 )
+_BATTLES: Final[Mapping[str, type]] = {**plain.COLUMNS, "dimension": str}
+_RESPONSES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("prompt_id", "prompt", "entrant", "response", "finish_reason"), str),
+    "n_tokens": int,
+}
+Folder: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="The folder to write to; its files are replaced.")
+]
+RunName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="RUN", help="Name of the run. Default: the tournament's, with @POSITION."),
+]
 
 
 @selecting(*OF_LEDGER, "as_of")
@@ -85,10 +100,9 @@ def battles(ctx: Selected, output: options.Output = None) -> None:
         n_dimensions = len({record["dimension"] for record in records})
         if n_dimensions > 1:
             say(_SEVERAL.format(n_dimensions))
-        columns = {**plain.COLUMNS, "dimension": str}
-        write_records(records, output, columns, plain.row_of)
+        write_records(records, output, _BATTLES)
     else:
-        write_records(of_imported(source.events), output, plain.COLUMNS, plain.row_of)
+        write_records(of_imported(source.events), output, plain.COLUMNS)
 
 
 @selecting(*BATTLES)
@@ -208,6 +222,97 @@ def _format_of(output: Path | None, asked: ReportFormat | None) -> ReportFormat:
     return by_suffix
 
 
+@selecting(*JUDGED)
+def hub(ctx: Selected, folder: Folder) -> None:
+    """Write battles and responses as a data set of the Hugging Face Hub.
+
+    Its card, README.md, has the ratings. Add a licence, then publish the folder yourself with
+    `hf upload`.
+
+    Example: tourney export hub shared
+    """
+    subject = read_subject(ctx.selection)
+    found = subject.results
+    rows = map(plain.row_of, of_dimensions(found.settlements, found.judge.model))
+    files = {
+        "battles.parquet": parquet_of(_BATTLES, rows),
+        "responses.parquet": parquet_of(_RESPONSES, _responses(found.tournament)),
+        "README.md": card_of(subject).encode(),
+    }
+    _write_into(folder, files)
+    path = shlex.quote(str(folder))
+    say(f"publish it with `hf upload ORG/NAME {path} --repo-type dataset`")
+
+
+def _responses(state: Tournament) -> Iterator[Fields]:
+    texts = {prompt.prompt_id: prompt.text for prompt in state.bank}
+    for row in response_rows(state):
+        if row.text is not None:
+            yield {
+                "prompt_id": row.prompt,
+                "prompt": texts[PromptId(row.prompt)],
+                "entrant": row.entrant,
+                "response": row.text,
+                "finish_reason": row.finish_reason,
+                "n_tokens": row.n_tokens,
+            }
+
+
+def _write_into(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        try:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
+        write_whole(folder / name, [content])
+    say(f"written to {folder}: {joined_names([*files])}")
+
+
+@selecting(*JUDGED)
+def every_eval_ever(ctx: Selected, folder: Folder) -> None:
+    """Write ratings as records of Every Eval Ever, by version 0.3.0 of its schema.
+
+    There is a file for each rated entrant. Correct what is `unknown` in them before you submit
+    them: your organization, and the maker of each model.
+
+    Example: tourney export every-eval-ever records
+    """
+    records = [*records_of(read_subject(ctx.selection), utc_now())]
+    if not records:
+        raise ConfigurationError(["no entrant is rated yet; run `tourney apply judge`"])
+    contents = {path: json.dumps(record, indent=2).encode() for path, record in records}
+    _write_into(folder, contents)
+
+
+@selecting(*JUDGED)
+def mlflow(ctx: Selected, name: RunName = None) -> None:
+    """Log ratings, intervals and the report as a run of MLflow.
+
+    Its client must be installed; MLFLOW_TRACKING_URI says where to. The experiment is called as
+    the tournament.
+
+    Example: tourney export mlflow --name with-new-prompt
+    """
+    _log(ctx, "mlflow", name)
+
+
+@selecting(*JUDGED)
+def wandb(ctx: Selected, name: RunName = None) -> None:
+    """Log ratings, intervals and the report as a run of Weights & Biases.
+
+    Its client must be installed, and logged in. The project is called as the tournament.
+
+    Example: tourney export wandb --name with-new-prompt
+    """
+    _log(ctx, "wandb", name)
+
+
+def _log(ctx: Selected, tracker: str, name: str | None) -> None:
+    run = tracked_run(read_subject(ctx.selection), name)
+    place = import_module("commands.backends.wiring").log_run(tracker, run)
+    say(f"logged as {run.name!r} of {run.project!r} in {place}")
+
+
 def _scored_by_code_of_today(source: EvaluationReading, config: Path) -> tuple[EvaluationRun, ...]:
     # Imported here: it loads settings and evaluations, which no other export needs.
     rescoring = import_module("commands.evaluating.registry")
@@ -272,22 +377,19 @@ def require_suffix(
 
 
 def write_records(
-    records: Iterable[_Record],
-    output: Path | None,
-    columns: Mapping[str, type],
-    row_of: Callable[[_Record], _Record] = dict,
+    records: Iterable[_Record], output: Path | None, columns: Mapping[str, type]
 ) -> None:
-    """Write records as lines of JSON, or as a table to a file that is named .csv or .parquet.
+    """Write battles as lines of JSON, or as a table to a file that is named .csv or .parquet.
 
-    The columns and `row_of`, which turns a record into a row, are those of the table.
+    The columns are those of the table.
     """
     match output and output.suffix:
         case ".csv":
             # As RFC 4180 has it: a line ends in CR LF, so that either is quoted in a cell.
-            rows = (_csv_cells(columns, row_of(record)) for record in records)
+            rows = (_csv_cells(columns, plain.row_of(record)) for record in records)
             write([csv_of(columns, rows, "\r\n").encode()], output)
         case ".parquet":
-            write([parquet_of(columns, map(row_of, records))], output)
+            write([parquet_of(columns, map(plain.row_of, records))], output)
         case _:
             # Escaped to ASCII, which is safe on a terminal.
             write(

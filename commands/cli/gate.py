@@ -14,7 +14,7 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import spending_of, workspace
 from commands.cli.tables.table import Table, judged_by, table_of
 from commands.errors import ConfigurationError, counted
-from commands.judging.session import JudgingOptions
+from commands.judging.plan import JudgingOptions
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.resolve import require_known
 from commands.runs.gate import run_gate
@@ -82,7 +82,7 @@ def gate(
     source = read_verdicts(selection)
     require_known("entrant", question.pair, source.roster)
     rows = [look.row for look in gate_looks(source.state, source.judge, question)]
-    selection.writer.write(with_source(_table(rows, question, source), source))
+    selection.write(with_source(_table(rows, question, source), source))
     verdicts = {row.verdict for row in rows}
     if code := _WORSE if "worse" in verdicts else _NOT_ENOUGH if "not enough" in verdicts else 0:
         raise typer.Exit(code)

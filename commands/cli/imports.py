@@ -78,7 +78,7 @@ def responses(
     for line in bad_lines(imported.bad):
         say(line)
     used = {response.file for response in chain(imported.new, imported.known)}
-    used |= {line.file for line in imported.bad}
+    used |= {file for file, _ in imported.bad}
     for file in dict.fromkeys(files):
         if file in imported.empty:
             say(f"nothing of {file} was imported: it is empty")
@@ -86,7 +86,7 @@ def responses(
             say(f"nothing of {file} was imported: another file has the same responses")
     if imported.new:
         say(_CLAIM)
-    ctx.selection.writer.write(imported_responses_table(imported))
+    ctx.selection.write(imported_responses_table(imported))
 
 
 def _columns(says: Mapping[str, str]) -> str:
@@ -137,7 +137,7 @@ def battles(
     for file in taken:
         for row in bad_rows(file):
             say(row)
-    ctx.selection.writer.write(battles_table(taken))
+    ctx.selection.write(battles_table(taken))
 
 
 vars(battles)["epilog"] = _PLAIN_TABLE  # below its options in help
@@ -167,7 +167,7 @@ def elo_ratings(
     """
     with ledger_to_write(ctx.selection.path) as opened:
         imported = import_ratings(opened, options.or_standard_input(file), name=set_name(name))
-    ctx.selection.writer.write(imported_ratings_table(name, imported))
+    ctx.selection.write(imported_ratings_table(name, imported))
 
 
 @selecting(*WRITTEN)
@@ -192,7 +192,7 @@ def hydra_weights(
     """
     sets = ShardSets(security, robustness, uncertainty)
     imported = import_hydra(weights, out, sets, make_shard_reader())
-    ctx.selection.writer.write(imported_table(out, imported))
+    ctx.selection.write(imported_table(out, imported))
     say(f"{counted(len(imported), 'adapter')} in {out}")
 
 
@@ -216,7 +216,7 @@ def merge(
     other = options.or_standard_input(other)
     merge_file = _merge_export if _is_export(other) else _merge_other
     taken = merge_file(other, ctx.selection.path)
-    ctx.selection.writer.write(conflicts_table(taken))
+    ctx.selection.write(conflicts_table(taken))
     if taken.conflicts:
         against = counted(len(taken.conflicts), "event contradicts", "events contradict")
         raise DoneWithGaps(f"{against} this ledger, whose own were kept")
@@ -364,7 +364,7 @@ class ImportedResponsesRow(NamedTuple):
 def imported_responses_table(imported: ImportedResponses) -> Table:
     """Return a row for each file and entrant; bad lines count for the file alone."""
     new, known = _counts(imported.new), _counts(imported.known)
-    skipped: Counter[_Place] = Counter((str(line.file), None) for line in imported.bad)
+    skipped: Counter[_Place] = Counter((str(file), None) for file, _ in imported.bad)
     return table_of(
         ImportedResponsesRow,
         (

@@ -16,7 +16,7 @@ from commands.backends.wiring import (
     make_token_counter,
 )
 from commands.cli.shared import completion, options
-from commands.cli.shared.output import say
+from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selected, Selection, selecting
 from commands.cli.shared.workspace import tell_unanswered, workspace
 from commands.cli.tables.plan import (
@@ -27,6 +27,7 @@ from commands.cli.tables.plan import (
     requests_table,
     requests_text,
 )
+from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.decisions.recorder import (
     count_missing_responses,
@@ -40,9 +41,9 @@ from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
 from commands.judging.cascades import CascadeAdvice, advise_on_cascade
 from commands.judging.designs import DesignGoal, forecast_designs
+from commands.judging.plan import JudgingOptions, chosen_judge
 from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
-from commands.judging.session import JudgingOptions, chosen_judge
 from commands.judging.stops import forecast_stops
 from commands.judging.unreadable import tell_without_gold
 from commands.reading.resolve import require_known
@@ -99,7 +100,7 @@ def plan_generation(selection: Selection) -> bool:
     costs = endpoint_costs(book.requests(responses_to_come(state, prompts)), book.table)
     edited, awaited = edited_texts(state, missing), [*_in_batches(state)]
     table = missing_responses_table(rows, costs, edited, [*not_asked(state), *awaited])
-    selection.writer.write(table)
+    selection.write(table)
     tell_unanswered(place, say)
     return bool(awaited) or any(row.n_responses for row in rows)
 
@@ -170,20 +171,23 @@ def judge(
     if show_prompt is not None:
         build = make_request_builder(settings, asked)
         previews = preview_requests(state, show_prompt, asked, build)
-        selection.writer.write_text(requests_text(previews), requests_table(previews))
+        if selection.chosen_format is Format.TABLE:
+            write_lines([requests_text(previews).encode()])
+        else:
+            selection.write(requests_table(previews))
         return
     planned = _PlannedJudging(
         settings, price_book(settings, folder), state, prompts, asked, counts_tokens=count_tokens
     )
     if target is not None or separate is not None:
-        selection.writer.write(_designs(planned, DesignGoal(target, separate)))
+        selection.write(_designs(planned, DesignGoal(target, separate)))
         return
     if repeat is not None:
         table, is_open = _planned_repeats(planned, repeat)
     else:
         of_mode = chosen_judge(state, settings, folder, JudgingOptions(selection.mode))
         table, is_open = _planned_queries(planned, of_mode)
-    selection.writer.write(table)
+    selection.write(table)
     if repeat is None:
         tell_without_gold(state, prompts, say)
         _tell_of_kin(state, asked)
@@ -327,7 +331,7 @@ def evaluate(
     if any(plan.scored_by for plan in planned.plans):
         state = _rehearsed(place)
         scores = missing_scores(state, known, items, planned.plans, place.settings, place.folder)
-    ctx.selection.writer.write(missing_samples_table(rows, planned.refused, costs, scores))
+    ctx.selection.write(missing_samples_table(rows, planned.refused, costs, scores))
     if exit_code and (any(row.n_owed for row in rows) or any(score.n_queries for score in scores)):
         raise typer.Exit(WORK_REMAINS)
 

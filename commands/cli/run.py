@@ -26,7 +26,7 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import see_status, spending_of, workspace
 from commands.cli.tables.table import table_of
 from commands.errors import DoneWithGaps, MissingExtra, counted
-from commands.judging.session import JudgingOptions
+from commands.judging.plan import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.doctor import Finding, findings, missing_models
 from commands.runs.run import RunSummary, run_tournament
@@ -73,7 +73,7 @@ def _run(selection: Selection) -> None:
         results.judge,
         left_out=not_asked(results.tournament, results.judge),
     )
-    selection.writer.write(table)
+    selection.write(table)
     if gaps and not selection.allow_gaps:
         raise DoneWithGaps(f"{_without_outcome(gaps)}; {see_status(place)}")
 
@@ -151,7 +151,7 @@ def doctor(ctx: Selected) -> None:
             open_dataset=open_dataset,
         )
     ]
-    selection.writer.write(table_of(Finding, found, "tourney/doctor@1", "This machine"))
+    selection.write(table_of(Finding, found, "tourney/doctor@1", "This machine"))
     bad = [finding.what for finding in found if finding.grade == "bad"]
     if bad:
         raise TourneyError(f"not ready: {', '.join(bad)}; see the findings above")

@@ -4,11 +4,9 @@ Both sides of the table become entrants, `a` and `b`, whose answers a judge comp
 become votes, with which its verdicts are compared.
 """
 
-import csv
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
 from types import NoneType
 from typing import Final, NamedTuple
 
@@ -18,6 +16,7 @@ from commands.importing.formats.rows import BadRow, Fields, Record, is_missing, 
 from ledger.events.imports import Winner
 from projections.artifacts.escaping import guarded
 from projections.reliability.alternative_annotator import GOLD
+from projections.results.columns import csv_of
 
 PAIRS_FILE: Final = "pairs.csv"
 VOTES_FILE: Final = "votes.csv"
@@ -67,8 +66,8 @@ class LabelledPairs(NamedTuple):
         votes = ((name, *SIDES, won, "human", guarded(who)) for name, who, won in self.votes)
         header = ("question_id", "model_a", "model_b", "winner", "source", "judge_model")
         return {
-            PAIRS_FILE: _csv([("prompt_id", *SIDES), *pairs]),
-            VOTES_FILE: _csv([header, *votes]),
+            PAIRS_FILE: csv_of(("prompt_id", *SIDES), pairs),
+            VOTES_FILE: csv_of(header, votes),
         }
 
 
@@ -198,9 +197,3 @@ def _said(turn: object) -> str:
     texts = [each.get("text") if isinstance(each, dict) else each for each in parts]
     is_text = all(isinstance(text, str) for text in texts)
     return "\n".join(map(str, texts)) if is_text else ""
-
-
-def _csv(rows: Sequence[Sequence[str]]) -> str:
-    text = StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()

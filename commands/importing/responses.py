@@ -16,7 +16,7 @@ from commands.decisions.commands import OpenTournament, RecordFact
 from commands.decisions.recorder import Recorder, rehearse
 from commands.errors import ConfigurationError, counted, first_lines, place_and_fault
 from commands.importing.formats.files import reading
-from commands.importing.formats.rows import InvalidFields
+from commands.importing.formats.rows import BadRow, InvalidFields
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.events.values import Count, Probability
@@ -65,20 +65,12 @@ class FoundResponse(NamedTuple):
     response: ResponseGenerated
 
 
-class BadLine(NamedTuple):
-    """A line that cannot be imported, and why."""
-
-    file: Path
-    line: int  # from 1
-    why: str
-
-
 class ImportedResponses(NamedTuple):
     """The responses in the files; of two lines for one response, the later counts."""
 
     new: Sequence[FoundResponse]
     known: Sequence[FoundResponse]  # the ledger keeps the response that it has
-    bad: Sequence[BadLine]
+    bad: Sequence[tuple[Path, BadRow]]
     empty: Sequence[Path]  # files without a line
 
 
@@ -107,9 +99,9 @@ def import_responses(
     return imported
 
 
-def bad_lines(bad: Sequence[BadLine]) -> Iterator[str]:
+def bad_lines(bad: Sequence[tuple[Path, BadRow]]) -> Iterator[str]:
     """Yield one line for each of the first bad lines, with the reason."""
-    lines = [f"{line.file}:{line.line}: {line.why}" for line in bad]
+    lines = [f"{file}:{line}: {why}" for file, (line, why, _) in bad]
     return first_lines(lines, len(bad), "line")
 
 
@@ -120,15 +112,15 @@ def _read(files: Sequence[Path], tournament: Tournament) -> ImportedResponses:
         for cell in planned_responses(tournament, prompts)
     }
     last: dict[tuple[EntrantId, PromptId], FoundResponse] = {}
-    bad: list[BadLine] = []
+    bad: list[tuple[Path, BadRow]] = []
     empty: list[Path] = []
     for file in files:
         lines = [*_lines(file, registered)]
         if not lines:
             empty.append(file)
         for line in lines:
-            if isinstance(line, BadLine):
-                bad.append(line)
+            if isinstance(line, BadRow):
+                bad.append((file, line))
             else:
                 last[line.response.entrant_id, line.response.prompt_id] = line
     found, contradicted = _by_key(last.values())
@@ -143,13 +135,13 @@ def _read(files: Sequence[Path], tournament: Tournament) -> ImportedResponses:
 
 def _by_key(
     lines: Iterable[FoundResponse],
-) -> tuple[Mapping[Digest, FoundResponse], Sequence[BadLine]]:
+) -> tuple[Mapping[Digest, FoundResponse], Sequence[tuple[Path, BadRow]]]:
     """Return the first line of each response, by response key, and the lines that contradict it.
 
     Entrants with equal settings share a response; so do prompts with equal text and seed.
     """
     found: dict[Digest, FoundResponse] = {}
-    bad: list[BadLine] = []
+    bad: list[tuple[Path, BadRow]] = []
     for line in lines:
         first = found.setdefault(line.response.response_key, line)
         if line.response.text != first.response.text:
@@ -159,11 +151,11 @@ def _by_key(
                 f" {of.prompt_id!r}): the settings and the prompt are the same, but the response's"
                 " text differs"
             )
-            bad.append(BadLine(line.file, line.line, why))
+            bad.append((line.file, BadRow(line.line, why)))
     return found, bad
 
 
-def _lines(file: Path, registered: _Cells) -> Iterator[FoundResponse | BadLine]:
+def _lines(file: Path, registered: _Cells) -> Iterator[FoundResponse | BadRow]:
     with reading(file):
         content = file.read_bytes()
     digest = digest_of_bytes(content)
@@ -172,7 +164,7 @@ def _lines(file: Path, registered: _Cells) -> Iterator[FoundResponse | BadLine]:
             try:
                 yield FoundResponse(file, number, _response(_decoded(line), registered, digest))
             except InvalidFields as error:
-                yield BadLine(file, number, str(error))
+                yield BadRow(number, str(error))
 
 
 def _response(cached: CachedResponse, registered: _Cells, digest: Digest) -> ResponseGenerated:

@@ -4,7 +4,7 @@ How batches are sent and received is in `commands/batching`: the same command ru
 where the last died.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -15,9 +15,12 @@ from commands.decisions.commands import PlanBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.judging.judge import (
     JudgeTask,
-    Judging,
     JudgingSummary,
     Receipts,
+    affordable,
+    concluded,
+    reconcile,
+    still_open,
 )
 from commands.judging.unreadable import ReadingBrake
 from commands.ports import BatchAnswer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply, Tell
@@ -61,7 +64,7 @@ def judge_in_batches(
             reception.receive_all()
         reception.receive_all(partial(sender.send, chosen))
     reception.receive_all()
-    return Judging(recorder, task).concluded(queries)
+    return concluded(recorder, task, queries)
 
 
 def _prewarming(task: JudgeTask, queries: Sequence[Unanswered]) -> Sequence[Unanswered]:
@@ -91,19 +94,27 @@ def attending_batches(recorder: Recorder, tell: Tell) -> Iterator[None]:
 
 def _reconcile_all(recorder: Recorder) -> None:
     state = recorder.state
-    asked = {batch.planned.judge.label for batch in state.own_batches}
+    judge_ids = {batch.planned.judge.label for batch in state.own_batches}
     prompts = [prompt.prompt_id for prompt in state.bank]
     for judge in state.panel:
-        if judge.judge_id in asked:
-            Judging(recorder, JudgeTask(judge, prompts, retries=0)).reconcile()
+        if judge.judge_id in judge_ids:
+            reconcile(recorder, JudgeTask(judge, prompts, retries=0))
 
 
-class _JudgeWork(Judging):
+class _JudgeWork:
     """The queries of one judge, as `BatchWork`."""
 
     def __init__(self, recorder: Recorder, task: JudgeTask, port: BatchJudge) -> None:
-        super().__init__(recorder, task)
+        self._recorder, self._task = recorder, task
         self.port, self.n_tries = port, 1 + task.retries
+
+    def still_open(self, items: Iterable[Unanswered], /) -> Sequence[Unanswered]:
+        """Return the queries that are still open."""
+        return still_open(self._recorder.state, self._task, items)
+
+    def affordable(self, items: Sequence[Unanswered], /) -> Sequence[Unanswered]:
+        """Return as many of the first queries as the cap allows."""
+        return affordable(self._recorder.state, self._task, items)
 
     def request(self, item: Unanswered, /) -> JudgeQuery:
         """Return what is asked."""
@@ -112,13 +123,13 @@ class _JudgeWork(Judging):
     def plan(self, items: Sequence[Unanswered], planned_at: datetime, /) -> Sequence[PlanBatch]:
         """Return the plan, with the cost of all queries."""
         judge, pricing = self._task.judge, self._task.pricing
-        asked = [query.asked for query in items]
+        requests = [query.asked for query in items]
         return [
             PlanBatch(
                 Reference(label=judge.judge_id, digest=judge.content_digest),
-                tuple(query.query_key for query in asked),
-                pricing.expected_usd(asked),
-                pricing.worst_usd(asked),
+                tuple(request.query_key for request in requests),
+                pricing.expected_usd(requests),
+                pricing.worst_usd(requests),
                 self._task.max_usd,
                 planned_at=planned_at,
             )
@@ -189,8 +200,8 @@ def _queries_of(recorder: Recorder, batch: Batch) -> tuple[Unanswered, ...]:
     position = batch.recorded.position - 1
     before = recorder.as_of(position)
     open_before = everything_asked(recorder, before, judge, position).open_in(before)
-    asked = {query.asked.query_key: query for query in open_before}
-    queries = tuple(asked[key] for key in batch.planned.queries if key in asked)
+    by_key = {query.asked.query_key: query for query in open_before}
+    queries = tuple(by_key[key] for key in batch.planned.queries if key in by_key)
     if (n_unknown := len(batch.planned.queries) - len(queries)) > 0:
         raise TourneyError(
             f"{n_unknown} queries of the batch planned at position {batch.recorded.position} are"
@@ -206,13 +217,13 @@ def everything_asked(
     evaluations, items = recorder.evaluations(position)
     scorers = Scorers(state.judges, state.rubrics)
     questions = score_questions(evaluations, items, evaluations.every.values(), scorers)
-    answers = tuple(question for question in questions if question.judge == judge)
+    to_judge = tuple(question for question in questions if question.judge == judge)
     prompts = [prompt.prompt_id for prompt in state.bank]
     sent = {key for batch in recorder.state.own_batches for key in batch.planned.queries}
     repeats = [
         query for query in repeats_of(state, prompts, judge) if query.asked.query_key in sent
     ]
-    return JudgeTask(judge, prompts, ENDLESS_RETRIES, answers=answers, repeats=repeats)
+    return JudgeTask(judge, prompts, ENDLESS_RETRIES, score_questions=to_judge, repeats=repeats)
 
 
 def _lost_of(state: Tournament, request: Unanswered) -> Unanswered | None:

@@ -45,26 +45,26 @@ class CascadeAdvice(NamedTuple):
             return f"{self.dimension}: no forecast of a `share` for {self.strong}: {self.why}"
         return f"{self.dimension}: {self._advice(forecast)}. {self._evidence(forecast)}"
 
-    def _advice(self, found: CascadeForecast) -> str:
-        if found.gain is None:
+    def _advice(self, forecast: CascadeForecast) -> str:
+        if forecast.gain is None:
             return f"set no share: {self.cheap} alone costs a third of {self.strong} or more"
-        change = f"{abs(found.gain):.0%} {'lower' if found.gain >= 0 else 'higher'}"
+        change = f"{abs(forecast.gain):.0%} {'lower' if forecast.gain >= 0 else 'higher'}"
         alone = f"than by {self.strong} alone for the same money, a third of its full cost"
-        if found.is_worth_it:
-            share = f"set share = {found.share:.2f} for {self.strong}"
+        if forecast.is_worth_it:
+            share = f"set share = {forecast.share:.2f} for {self.strong}"
             return f"{share}: standard errors are {change} {alone}"
-        share = f"ask {self.strong} alone, without a share: with share = {found.share:.2f}"
+        share = f"ask {self.strong} alone, without a share: with share = {forecast.share:.2f}"
         return (
             f"{share} standard errors are {change} {alone}; a second judge is worth it from"
             f" {LEAST_GAIN:.0%} lower on"
         )
 
-    def _evidence(self, found: CascadeForecast) -> str:
-        on = f"{counted(found.n_pairs, 'pair')} of {counted(found.n_prompts, 'prompt')}"
+    def _evidence(self, forecast: CascadeForecast) -> str:
+        on = f"{counted(forecast.n_pairs, 'pair')} of {counted(forecast.n_prompts, 'prompt')}"
         return (
             f"Outcomes by {self.cheap} and {self.strong} correlate by rho ="
-            f" {found.correlation:.2f} ({on}); what each prompt says of the ratings, by"
-            f" {found.prompt_correlation:.2f}"
+            f" {forecast.correlation:.2f} ({on}); what each prompt says of the ratings, by"
+            f" {forecast.prompt_correlation:.2f}"
         )
 
 

@@ -79,13 +79,13 @@ def forecast_designs(
     goal: DesignGoal,
 ) -> DesignForecast:
     """Forecast each design on each dimension, from the verdicts on record."""
-    evidence = without_design(state)  # pairs that a design leaves out were judged all the same
-    settled = by_dimension(evidence, settle_verdicts(evidence, prompts, judge))
+    undesigned = without_design(state)  # pairs that a design leaves out were judged all the same
+    settled = by_dimension(undesigned, settle_verdicts(undesigned, prompts, judge))
     rows: list[DesignRow] = []
     notes: list[str] = []
     for rubric in state.dimensions:
-        asked = _Asked(
-            evidence,
+        evidence = _Evidence(
+            undesigned,
             prompts,
             judge,
             pricing,
@@ -98,24 +98,24 @@ def forecast_designs(
             ],
             design_of(state),
         )
-        if asked.pilot is None:
-            notes.append(f"{rubric.dimension}: no forecast: {asked.why_no_forecast}")
-        elif goal.separate and not _gap(asked.pilot.ratings, goal.separate).lead:
+        if evidence.pilot is None:
+            notes.append(f"{rubric.dimension}: no forecast: {evidence.why_no_forecast}")
+        elif goal.separate and not _gap(evidence.pilot.ratings, goal.separate).lead:
             notes.append(
                 f"{rubric.dimension}: no forecast: {joined_names(goal.separate)} are rated equal so"
                 " far, and no number of prompts tells equals apart"
             )
         else:
-            rows += _marked([*_rows(asked, asked.pilot, goal)])
-            notes += _notes(asked, asked.pilot)
+            rows += _marked([*_rows(evidence, evidence.pilot, goal)])
+            notes += _notes(evidence, evidence.pilot)
     if rows and any(entrant.loader == "endpoint" for entrant in state.roster):
         notes.append("answers of the entrants are not counted")
     return DesignForecast(tuple(rows), tuple(notes))
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A dimension: what was asked on it, and what more costs."""
+class _Evidence:
+    """What is known of a dimension: its judged pairs, and what more queries cost."""
 
     state: Tournament  # without a design
     prompts: Collection[PromptId]
@@ -206,8 +206,8 @@ class _Asked:
     def _counted(self, design: PairDesign) -> tuple[int, int]:
         """Return how many queries a design plans on the bank, and how many of them are known."""
         if design not in self._counts:
-            orders, known = orders_by(design, self.state), self._known
-            stops, dimension = stops_of(self.state), self.rubric.dimension
+            orders, stops = orders_by(design, self.state), stops_of(self.state)
+            dimension = self.rubric.dimension
             n_planned = n_known = 0
             for prompt_id, pairs in zip(self.bank, self.pairs(design), strict=True):
                 for pair in pairs:
@@ -215,7 +215,7 @@ class _Asked:
                         continue
                     planned = orders(prompt_id, *pair)
                     n_planned += len(planned)
-                    n_known += sum((prompt_id, *pair, order) in known for order in planned)
+                    n_known += sum((prompt_id, *pair, order) in self._known for order in planned)
             self._counts[design] = n_planned, n_known
         return self._counts[design]
 
@@ -272,13 +272,13 @@ def _apart(judged: Settlement) -> float:
     """Return half of what a took more by the order that shows it first; NaN of one verdict."""
     if len(judged.said) == 1:
         return np.nan
-    forward, swapped = (SCORES[each] for each in judged.said or ("tie", "tie"))
+    forward, swapped = (SCORES[outcome] for outcome in judged.said or ("tie", "tie"))
     return (forward - swapped) / 2
 
 
-def _designs(asked: _Asked, goal: DesignGoal) -> Mapping[str, PairDesign]:
+def _designs(evidence: _Evidence, goal: DesignGoal) -> Mapping[str, PairDesign]:
     """Return the designs that are compared, by how the settings name them."""
-    ids, now = asked.ids, asked.design
+    ids, now = evidence.ids, evidence.design
     n = len(ids)
     n_pairs = n * (n - 1) // 2
     sizes = {now.sparse or 0, (n + 1) // 2, n, 2 * n}
@@ -295,36 +295,41 @@ def _designs(asked: _Asked, goal: DesignGoal) -> Mapping[str, PairDesign]:
     }
 
 
-def _rows(asked: _Asked, pilot: Pilot, goal: DesignGoal) -> Iterator[DesignRow]:
+def _rows(evidence: _Evidence, pilot: Pilot, goal: DesignGoal) -> Iterator[DesignRow]:
     """Yield each design on the bank, and on the number of prompts that it needs."""
-    for name, design in _designs(asked, goal).items():
-        planned = asked.pairs(design)
+    for name, design in _designs(evidence, goal).items():
+        planned = evidence.pairs(design)
         meets = meetings(pilot.ratings.entrants, planned if design.sparse else planned[:1])
         if pilot.shared is None and (meets.sum(axis=2) > 1).any():
             continue  # what pairs share that have an entrant in common is not known
-        known = pilot if design.orders == "both" else pilot.counterbalanced()
-        if known is None:
+        by_orders = pilot if design.orders == "both" else pilot.counterbalanced()
+        if by_orders is None:
             continue
-        needed = max(asked.n_judged, _needed(known, meets, goal))  # what is judged stays judged
-        for n_prompts in sorted({asked.n_prompts, needed}):
-            found = known.projected(meets, n_prompts)
-            n_queries = asked.n_queries(design, n_prompts)
-            widths = half_widths(found)
-            power = _power(found, goal.separate) if goal.separate else None
-            is_enough = goal.target is None or widths.mean() <= goal.target * (1 + _ROUNDING)
-            is_apart = power is None or power >= _POWER - _ROUNDING
+        n_needed = max(evidence.n_judged, _needed(by_orders, meets, goal))  # judged stays judged
+        for n_prompts in sorted({evidence.n_prompts, n_needed}):
+            ratings = by_orders.projected(meets, n_prompts)
+            widths = half_widths(ratings)
+            power = _power(ratings, goal.separate) if goal.separate else None
+            n_queries = evidence.n_queries(design, n_prompts)
             yield DesignRow(
-                asked.rubric.dimension,
-                name,
-                n_prompts,
-                round(sum(map(len, planned)) / asked.n_prompts),
-                n_queries,
-                asked.usd(n_queries),
-                float(widths.mean()),
-                float(widths.max()),
-                power,
-                "yes" if is_enough and is_apart else "no",
+                dimension=evidence.rubric.dimension,
+                design=name,
+                n_prompts=n_prompts,
+                n_pairs=round(sum(map(len, planned)) / evidence.n_prompts),
+                n_queries=n_queries,
+                usd=evidence.usd(n_queries),
+                half_width=float(widths.mean()),
+                widest=float(widths.max()),
+                power=power,
+                meets="yes" if _is_met(goal, float(widths.mean()), power) else "no",
             )
+
+
+def _is_met(goal: DesignGoal, half_width: float, power: float | None) -> bool:
+    """Say whether a design on a number of prompts shows what ratings are to show."""
+    is_enough = goal.target is None or half_width <= goal.target * (1 + _ROUNDING)
+    is_apart = power is None or power >= _POWER - _ROUNDING
+    return is_enough and is_apart
 
 
 def _needed(pilot: Pilot, meets: NDArray[np.bool_], goal: DesignGoal) -> int:
@@ -369,10 +374,11 @@ def _marked(rows: Sequence[DesignRow]) -> Iterator[DesignRow]:
         yield row._replace(meets="cheapest") if row is cheapest else row
 
 
-def _notes(asked: _Asked, pilot: Pilot) -> Iterator[str]:
+def _notes(evidence: _Evidence, pilot: Pilot) -> Iterator[str]:
     """Yield what the forecast rests on."""
-    name = asked.rubric.dimension
-    yield f"{name}: forecast from verdicts on {asked.n_judged} prompts; {asked.n_prompts} in all"
+    name = evidence.rubric.dimension
+    n_judged, n_prompts = evidence.n_judged, evidence.n_prompts
+    yield f"{name}: forecast from verdicts on {n_judged} prompts; {n_prompts} in all"
     if pilot.shared is None:
         yield (
             f"{name}: other designs cannot be forecast yet: no entrant met two others on one"

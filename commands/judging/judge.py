@@ -26,12 +26,11 @@ from commands.ports import (
     Reply,
     Tell,
 )
+from commands.signals import stopping_gently
 from commands.spending.billing import CredibleUsage, close_abandoned, learn_refused
 from commands.spending.budget import PriceUnknown, at_risk_usd, n_affordable
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
-from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
-from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
 from projections.tournament import remaining
@@ -53,29 +52,30 @@ class JudgeTask:
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
-    lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `begun_again`
-    answers: Sequence[ScoreQuestion] = ()  # of evaluations, to be scored
+    may_resend: Mapping[Digest, int] = field(default_factory=dict)
+    """Of queries that were perhaps billed, the last attempt after which they may be sent again."""
+    score_questions: Sequence[ScoreQuestion] = ()  # on answers of evaluations
     only: remaining.WhichPairs = None
     repeats: Sequence[remaining.OpenQuery] = ()  # asked again, to see whether verdicts change
 
     @property
     def wanted(self) -> str:
         """What a reply should hold."""
-        return "score" if self.answers else "verdict"
+        return "score" if self.score_questions else "verdict"
 
     def open_in(self, state: Tournament) -> tuple[remaining.Unanswered, ...]:
         """Return its queries that are open; those that failed come last, as they may again."""
         pairs = remaining.open_queries(
             state, self.prompts, self.judge, self.retries, only=self.only
         )
-        scores = remaining.open_scores(state, self.answers, self.retries)
+        scores = remaining.open_scores(state, self.score_questions, self.retries)
         repeats = remaining.open_repeats(state, self.repeats, self.retries)
-        return tuple(sorted((*pairs, *scores, *repeats), key=lambda each: each.n_failed))
+        return tuple(sorted((*pairs, *scores, *repeats), key=lambda query: query.n_failed))
 
     def queries_in(self, state: Tournament) -> Iterator[JudgeQuery]:
         """Yield all its queries, open or not."""
         yield from queries_to(state, self.prompts, self.judge)
-        yield from (answer.asked for answer in self.answers)
+        yield from (question.asked for question in self.score_questions)
         yield from (repeat.asked for repeat in self.repeats)
 
     def keys_in(self, state: Tournament) -> Iterator[Digest]:
@@ -131,97 +131,18 @@ def judge_open(
         NoCredentials: The server refuses the key.
     """
     queries = task.open_in(recorder.state)
-    judging = Judging(recorder, task)
     try:
-        if asked := queries[: task.limit]:
+        if chosen := queries[: task.limit]:
             judge = judge_of(task.judge, recorder.state.refused_parameters)
             with stopping_gently(tell) as stops:
-                _DirectJudging(recorder, task, on_progress, tell, stops).ask(judge, asked)
+                _DirectJudging(recorder, task, on_progress, tell, stops).ask(judge, chosen)
     except (TourneyError, KeyboardInterrupt):
-        judging.reconcile()
+        reconcile(recorder, task)
         raise
-    return judging.concluded(queries)
+    return concluded(recorder, task, queries)
 
 
-def begun_again(recorder: Recorder, task: JudgeTask) -> JudgeTask:
-    """Close what processes that died left, and return the task of a command that begins.
-
-    It may send again what was perhaps billed until now, and not what is lost from now on.
-    """
-    close_abandoned(recorder)
-    failures = recorder.state.query_failures
-    lost = {key: failure.attempt for key, failure in failures.items() if is_lost(failure)}
-    return replace(task, lost_before=lost)
-
-
-def is_lost(failure: JudgeQueryFailed | None, attempt_before: int | None = None) -> bool:
-    """Say whether a request was perhaps billed, other than that of an earlier attempt."""
-    if failure is None or failure.fate != "perhaps billed":
-        return False
-    return failure.attempt != attempt_before
-
-
-class Judging:
-    """What a task still asks, and its end: the same one by one and in batches."""
-
-    def __init__(self, recorder: Recorder, task: JudgeTask) -> None:
-        """Take the tournament and the task."""
-        self._recorder, self._task = recorder, task
-
-    def still_open(
-        self, queries: Iterable[remaining.Unanswered], /
-    ) -> tuple[remaining.Unanswered, ...]:
-        """Return the queries that are still open: a merge may bring verdicts meanwhile.
-
-        A query that was perhaps billed since the command began is left to another command: nobody
-        pays twice without being told.
-        """
-        state, task = self._recorder.state, self._task
-        lost, before = state.query_failures, task.lost_before
-        now = (remaining.refreshed_query(state, query, task.retries) for query in queries)
-        return tuple(
-            query
-            for query in now
-            if query is not None
-            and not any(is_lost(lost.get(each.key), before.get(each.key)) for each in query.every)
-        )
-
-    def affordable(
-        self, queries: Sequence[remaining.Unanswered], /
-    ) -> Sequence[remaining.Unanswered]:
-        """Return as many of the first queries as the cap allows in the worst case.
-
-        Raises:
-            BudgetReached: Not even the first is affordable.
-            Refused: No cap can be kept.
-        """
-        state, task = self._recorder.state, self._task
-        if task.max_usd is None:
-            return queries
-        bound_usd = state.spent_usd + task.spent_elsewhere_usd + at_risk_usd(state)
-        worst_usd = [task.pricing.worst_usd([query.asked]) for query in queries]
-        known_usd = [usd for usd in worst_usd if usd is not None]
-        if len(known_usd) < len(worst_usd):
-            raise PriceUnknown(task.judge.model)
-        return queries[: n_affordable(known_usd, cap_usd=task.max_usd, bound_usd=bound_usd)]
-
-    def reconcile(self) -> int:
-        """Reconcile every pair that can be; return how many were."""
-        state, task = self._recorder.state, self._task
-        matches = remaining.unreconciled(state, task.prompts, task.judge)
-        return self._recorder.record(
-            *(ReconcilePair(task.judge.judge_id, match) for match in matches)
-        )
-
-    def concluded(self, queries: Sequence[remaining.Unanswered]) -> JudgingSummary:
-        """Reconcile, and return what became of the queries that were open before."""
-        n_reconciled = self.reconcile()
-        is_answered, asked = self._recorder.state.is_answered, queries[: self._task.limit]
-        n_verdicts = sum(all(is_answered(query.key) for query in each.every) for each in asked)
-        return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
-
-
-class _DirectJudging(Judging):
+class _DirectJudging:
     """Sends queries to one judge and waits for the answers."""
 
     def __init__(
@@ -232,120 +153,213 @@ class _DirectJudging(Judging):
         tell: Tell,
         stops: Event,
     ) -> None:
-        self._lost = dict(task.lost_before)  # what may be sent again although it was perhaps billed
-        super().__init__(recorder, replace(task, lost_before=self._lost))
+        self._recorder, self._task = recorder, task
         self._on_progress, self._tell, self._stops = on_progress, tell, stops
         self._receipts = Receipts(recorder, task.judge, task.pricing, tell)
-        self._remaining: deque[remaining.Unanswered] = deque()
-        self._sent: dict[Digest, SubmitQuery] = {}  # the last of each query
-        self._phase, self._n_done, self._n_queries = "", 0, 0
-        self._stopped_by: Refused | None = None
         self._brake = ReadingBrake(task.judge, task.wanted)
-        self._unreadable: NothingReadable | None = None
+        self._waiting: deque[remaining.Unanswered] = deque()
+        self._submitted: dict[Digest, SubmitQuery] = {}  # the last of each request
+        self._cap_reached: Refused | None = None
+        self._nothing_readable: NothingReadable | None = None
+        self._phase, self._n_done, self._n_queries = "", 0, 0
 
     def ask(self, judge: Judge | LocalJudge, chosen: Sequence[remaining.Unanswered]) -> None:
-        """Send queries, and retry those without a verdict as often as is set.
-
-        An unreadable reply is asked for again at once: where all are, not every query is asked.
-        """
+        """Send queries, and retry those without a verdict as often as is set."""
         if isinstance(judge, LocalJudge):
-            for _ in self._attempts(chosen):
-                while queries := self._submit(judge.n_together):
-                    for answers in judge.answers(queries, self._stops):
-                        self._record(answers)
+            self._ask_in_attempts(judge, chosen)
             return
         key_of = attrgetter("query_key")
         with Pool[JudgeQuery, Reply](
             judge.host, judge.ask, key_of, stops=self._stops, tell=self._tell
         ) as pool:
-            for _ in self._attempts(chosen):
-                for group in pool.settle_all(self._remaining, self._submit):
-                    self._record([settled.answer for settled in group])
+            self._ask_in_attempts(pool, chosen)
 
-    def _attempts(self, chosen: Sequence[remaining.Unanswered]) -> Iterator[None]:
-        """Yield once the queries of an attempt wait; then raise what ended it, if anything did."""
+    def _ask_in_attempts(
+        self, asked: LocalJudge | Pool[JudgeQuery, Reply], chosen: Sequence[remaining.Unanswered]
+    ) -> None:
         for attempt in range(1, self._task.retries + 2):
-            self._remaining = deque(self.still_open(chosen))
+            self._waiting = deque(still_open(self._recorder.state, self._task, chosen))
             self._phase = f"{self._task.wanted}s" + (f", attempt {attempt}" if attempt > 1 else "")
-            self._n_done, self._n_queries = 0, len(self._remaining)
-            self._stopped_by = None
-            yield
-            if self._unreadable is not None:
-                raise self._unreadable
-            if self._stops.is_set():
-                raise KeyboardInterrupt
-            if self._stopped_by is not None:
-                raise self._stopped_by
+            self._n_done, self._n_queries = 0, len(self._waiting)
+            self._cap_reached = None
+            for answers in self._answers(asked):
+                self._record(answers)
+            self._raise_if_stopped()
+
+    def _answers(self, asked: LocalJudge | Pool[JudgeQuery, Reply]) -> Iterator[Sequence[Answer]]:
+        """Submit what waits; yield the answers in groups, to be recorded before more is sent."""
+        if isinstance(asked, Pool):
+            for group in asked.settle_all(self._waiting, self._submit):
+                yield [answer for _, answer in group]
+            return
+        while queries := self._submit(asked.n_together):
+            yield from asked.answers(queries, self._stops)
+
+    def _raise_if_stopped(self) -> None:
+        if self._nothing_readable is not None:
+            raise self._nothing_readable
+        if self._stops.is_set():
+            raise KeyboardInterrupt
+        if self._cap_reached is not None:
+            raise self._cap_reached
 
     def _submit(self, n_at_most: int) -> Sequence[JudgeQuery]:
         """Return the next queries, recorded as sent; none if none may be sent now."""
-        while self._remaining and not self._stops.is_set():
-            few = [self._remaining.popleft() for _ in range(min(n_at_most, len(self._remaining)))]
-            wanted = self.still_open(few)
-            chunk: Sequence[remaining.Unanswered] = ()
+        while self._waiting and not self._stops.is_set():
+            n_next = min(n_at_most, len(self._waiting))
+            next_ones = [self._waiting.popleft() for _ in range(n_next)]
+            queries = still_open(self._recorder.state, self._task, next_ones)
+            n_sent = 0
             try:
-                chunk = self.affordable(wanted) if wanted else ()
-                self._record_intent(chunk)
-                self._stopped_by = None
-            except Refused as stop:
-                self._stopped_by = stop
+                n_sent = self._record_as_sent(queries) if queries else 0
+                self._cap_reached = None
+            except Refused as cap_reached:
+                self._cap_reached = cap_reached
                 return ()
-            except StaleVersion:  # a merge came first, and may have answered some
-                chunk = ()
+            except StaleVersion:  # a merge came first, and may have answered some: look again
+                n_sent = 0
             finally:
-                self._remaining.extendleft(reversed(wanted[len(chunk) :]))
-            if chunk:
-                return [query.asked for query in chunk]
+                self._waiting.extendleft(reversed(queries[n_sent:]))
+            if n_sent:
+                return [query.asked for query in queries[:n_sent]]
         return ()
 
-    def _record_intent(self, chunk: Sequence[remaining.Unanswered]) -> None:
-        judge, pricing = self._task.judge.judge_id, self._task.pricing
+    def _record_as_sent(self, queries: Sequence[remaining.Unanswered]) -> int:
+        """Record as many of the first queries as the cap allows as sent; return how many.
+
+        Raises:
+            Refused: The cap allows none.
+            StaleVersion: Somebody else wrote to the tournament; nothing was recorded.
+        """
+        judge_id, pricing = self._task.judge.judge_id, self._task.pricing
         submissions = [
-            SubmitQuery(judge, query, pricing.worst_usd([query.asked])) for query in chunk
+            SubmitQuery(judge_id, query, pricing.worst_usd([query.asked]))
+            for query in affordable(self._recorder.state, self._task, queries)
         ]
         self._recorder.record(*submissions)
-        self._sent |= {submission.query.asked.query_key: submission for submission in submissions}
+        self._submitted |= {
+            submission.query.asked.query_key: submission for submission in submissions
+        }
+        return len(submissions)
 
     def _record(self, answers: Sequence[Answer]) -> None:
         """Record answers, and let queries wait that are to be asked again.
 
-        That is at once for an unreadable reply, and later where the server was busy.
+        That is at once for an unreadable reply: where all are, not every query is asked. It is
+        later where the server was busy.
         """
         if not answers:
             return
-        submitted = ((answer, self._sent.get(answer.query_key)) for answer in answers)
-        self._receipts.record(
-            (answer, sent.query.asked, sent.worst_usd) if sent else (answer, None, None)
-            for answer, sent in submitted
-        )
-        state = self._recorder.state
-        replied = [answer.query_key for answer in answers if isinstance(answer, Reply)]
-        again = self.still_open(self._sent[key].query for key in replied)
-        self._remaining.extendleft(reversed(again))
+        self._receipts.record(map(self._with_price, answers))
+        queries = [(answer, self._submitted[answer.query_key].query) for answer in answers]
+        replied = [query for answer, query in queries if isinstance(answer, Reply)]
         busy = [
-            answer.query_key
-            for answer in answers
+            query
+            for answer, query in queries
             if isinstance(answer, NoReply) and answer.then == "wait"
         ]
-        failures = state.query_failures
-        self._lost.update(
-            (key, failures[key].attempt)
-            for request in busy
-            for key in state.queries_in(request)
-            if key in failures
-        )
-        self._remaining.extend(self._sent[key].query for key in busy)
-        self._brake_if_unreadable(replied)
+        unread = still_open(self._recorder.state, self._task, replied)
+        self._waiting.extendleft(reversed(unread))
+        self._let_resend(busy)
+        self._waiting.extend(busy)
+        self._brake_if_unreadable([query.asked.query_key for query in replied])
         self._n_done += len(answers)
-        self._n_queries += len(again) + len(busy)
+        self._n_queries += len(unread) + len(busy)
         self._on_progress(self._phase, self._n_done, self._n_queries)
+
+    def _with_price(self, answer: Answer) -> tuple[Answer, JudgeQuery | None, float | None]:
+        """Return an answer with its query and worst cost; recording refuses an unknown one."""
+        submission = self._submitted.get(answer.query_key)
+        if submission is None:
+            return answer, None, None
+        return answer, submission.query.asked, submission.worst_usd
+
+    def _let_resend(self, busy: Sequence[remaining.Unanswered]) -> None:
+        """Let requests be sent again, though a busy server may have billed them."""
+        failures = self._recorder.state.query_failures
+        keys = (query.key for request in busy for query in request.every)
+        attempts = {key: failures[key].attempt for key in keys if key in failures}
+        self._task = replace(self._task, may_resend={**self._task.may_resend, **attempts})
 
     def _brake_if_unreadable(self, replied: Sequence[Digest]) -> None:
         self._brake.note(self._recorder.state, replied)
-        if self._remaining and self._unreadable is None:
-            self._unreadable = self._brake.why_stop()
-        if self._unreadable is not None:
+        if self._waiting and self._nothing_readable is None:
+            self._nothing_readable = self._brake.why_stop()
+        if self._nothing_readable is not None:
             self._stops.set()
+
+
+def resumed(recorder: Recorder, task: JudgeTask) -> JudgeTask:
+    """Close the requests of processes that died, and return the task of a command that begins.
+
+    It may send again what was perhaps billed until now, but not what is perhaps billed from now on.
+    """
+    close_abandoned(recorder)
+    failures = recorder.state.query_failures
+    attempts = {
+        key: failure.attempt
+        for key, failure in failures.items()
+        if failure.fate == "perhaps billed"
+    }
+    return replace(task, may_resend=attempts)
+
+
+def still_open(
+    state: Tournament, task: JudgeTask, queries: Iterable[remaining.Unanswered]
+) -> tuple[remaining.Unanswered, ...]:
+    """Return the queries of a task that are still open: a merge may bring verdicts meanwhile.
+
+    A query that was perhaps billed since the command began is left to another command: nobody
+    pays twice without being told.
+    """
+    refreshed = (remaining.refreshed_query(state, query, task.retries) for query in queries)
+    return tuple(
+        query
+        for query in refreshed
+        if query is not None and all(_may_send(state, task, part.key) for part in query.every)
+    )
+
+
+def _may_send(state: Tournament, task: JudgeTask, key: Digest) -> bool:
+    failure = state.query_failures.get(key)
+    if failure is None or failure.fate != "perhaps billed":
+        return True
+    return failure.attempt == task.may_resend.get(key)
+
+
+def affordable(
+    state: Tournament, task: JudgeTask, queries: Sequence[remaining.Unanswered]
+) -> Sequence[remaining.Unanswered]:
+    """Return as many of the first queries as the cap allows in the worst case.
+
+    Raises:
+        BudgetReached: Not even the first is affordable.
+        Refused: No cap can be kept.
+    """
+    if task.max_usd is None:
+        return queries
+    bound_usd = state.spent_usd + task.spent_elsewhere_usd + at_risk_usd(state)
+    worst_usd = [task.pricing.worst_usd([query.asked]) for query in queries]
+    known_usd = [usd for usd in worst_usd if usd is not None]
+    if len(known_usd) < len(worst_usd):
+        raise PriceUnknown(task.judge.model)
+    return queries[: n_affordable(known_usd, cap_usd=task.max_usd, bound_usd=bound_usd)]
+
+
+def reconcile(recorder: Recorder, task: JudgeTask) -> int:
+    """Reconcile every pair of a task that can be; return how many were."""
+    matches = remaining.unreconciled(recorder.state, task.prompts, task.judge)
+    return recorder.record(*(ReconcilePair(task.judge.judge_id, match) for match in matches))
+
+
+def concluded(
+    recorder: Recorder, task: JudgeTask, queries: Sequence[remaining.Unanswered]
+) -> JudgingSummary:
+    """Reconcile, and return what became of the queries that were open before."""
+    n_reconciled = reconcile(recorder, task)
+    is_answered, sent = recorder.state.is_answered, queries[: task.limit]
+    n_verdicts = sum(all(is_answered(part.key) for part in query.every) for query in sent)
+    return JudgingSummary(len(queries), n_verdicts, len(sent) - n_verdicts, n_reconciled)
 
 
 class Receipts:

@@ -93,7 +93,7 @@ def weights_of(
     """
     section = section_of(settings, judge)
     models = filter(None, (section.model, section.pilot_model))
-    model = next(each for each in models if name_of_weights(Path(each), folder) == judge.model)
+    model = next(model for model in models if name_of_weights(Path(model), folder) == judge.model)
     return find_weights(Path(model), folder, fetch).folder
 
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from commands.errors import ConfigurationError
 from ledger.events.registration import JudgeSettings, Prompt
-from ledger.identity import Json
+from projections.results.columns import Shown
 from projections.tournament.matches import Match, complete_matches, pairings
 from projections.tournament.shares import asked_prompts
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery, PairQuery
+from projections.verdicts.queries import JudgeQuery
 
 RequestBuilder: TypeAlias = Callable[[JudgeQuery], Mapping[str, object]]
 """Turns a query into the request that a provider is sent."""
@@ -21,14 +21,17 @@ RequestBuilder: TypeAlias = Callable[[JudgeQuery], Mapping[str, object]]
 class RequestPreview(NamedTuple):
     """A pair's query in its first order, and the request as its provider would be sent it."""
 
-    match: Match
-    judge: JudgeSettings
-    request: Json  # None: the judge is on this machine, and is sent none
-
-    @property
-    def query(self) -> PairQuery:
-        """The query."""
-        return _first_query(self.match)
+    dimension: Shown[str]
+    prompt: Shown[str]
+    order: Shown[str]
+    entrant_a: Shown[str]
+    entrant_b: Shown[str]
+    judge: Shown[str]
+    provider: Shown[str]
+    query_key: Shown[str]
+    system: Shown[str]
+    user: Shown[str]
+    request: Any  # as it is sent; None: the judge is on this machine, and is sent none
 
 
 def preview_requests(
@@ -54,14 +57,27 @@ def _previews(
     for rubric in state.dimensions:
         of_rubric = [match for match in matches if match.pairing.rubric == rubric]
         if of_rubric:
-            match = min(of_rubric, key=lambda each: each.is_identical)
-            query = _first_query(match)
-            sent: Json = build and msgspec.json.decode(msgspec.json.encode(build(query)))
-            yield RequestPreview(match, judge, sent)
+            match = min(of_rubric, key=lambda match: match.is_identical)
+            yield preview_of(match, judge, build)
 
 
-def _first_query(match: Match) -> PairQuery:
-    return match.query(match.pairing.orders[0])
+def preview_of(match: Match, judge: JudgeSettings, build: RequestBuilder | None) -> RequestPreview:
+    """Return a pair's query in its first order, and its request."""
+    pairing = match.pairing
+    query = match.query(pairing.orders[0])
+    return RequestPreview(
+        dimension=pairing.rubric.dimension,
+        prompt=pairing.prompt.prompt_id,
+        order=query.order,
+        entrant_a=pairing.a.entrant.entrant_id,
+        entrant_b=pairing.b.entrant.entrant_id,
+        judge=judge.judge_id,
+        provider=judge.provider,
+        query_key=query.query_key,
+        system=query.system,
+        user=query.user,
+        request=build and msgspec.json.decode(msgspec.json.encode(build(query))),
+    )
 
 
 def _prompt(state: Tournament, prompt_id: str) -> Prompt:

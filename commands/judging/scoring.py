@@ -15,14 +15,16 @@ from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
 from commands.judging.judge import JudgeTask
 from commands.judging.panel import keys_needed
-from commands.judging.session import (
+from commands.judging.plan import (
     JudgingOptions,
     JudgingPlan,
+    plan_task,
+    require_cap_can_be_kept,
+)
+from commands.judging.session import (
     judge_with_consent,
     needs_consent,
     offer_of_queries,
-    plan_task,
-    require_cap_can_be_kept,
     require_none_in_flight,
 )
 from commands.judging.unreadable import tell_unscored
@@ -72,20 +74,21 @@ class ScoringSummary(NamedTuple):
 
 def scoring_tasks(
     state: Tournament,
-    known: Evaluations,
+    evaluations: Evaluations,
     items: Items,
     plans: Iterable[EvaluationPlanned],
     retries: int,
 ) -> tuple[JudgeTask, ...]:
     """Return a task for each judge that some plans name, with all their answers on record."""
     plans = tuple(plans)
-    named = dict.fromkeys(plan.scored_by.judge for plan in plans if plan.scored_by)
-    questions = score_questions(known, items, plans, Scorers(state.judges, state.rubrics))
-    judges = (state.judges[reference] for reference in named)
-    return tuple(
-        JudgeTask(judge, (), retries, answers=tuple(q for q in questions if q.judge == judge))
-        for judge in judges
-    )
+    references = dict.fromkeys(plan.scored_by.judge for plan in plans if plan.scored_by)
+    judges = [state.judges[reference] for reference in references]
+    questions = score_questions(evaluations, items, plans, Scorers(state.judges, state.rubrics))
+    tasks = []
+    for judge in judges:
+        to_judge = tuple(question for question in questions if question.judge == judge)
+        tasks.append(JudgeTask(judge, (), retries, score_questions=to_judge))
+    return tuple(tasks)
 
 
 class MissingScores(NamedTuple):
@@ -100,7 +103,7 @@ class MissingScores(NamedTuple):
 
 def missing_scores(
     state: Tournament,
-    known: Evaluations,
+    evaluations: Evaluations,
     items: Items,
     plans: Collection[EvaluationPlanned],
     settings: Settings,
@@ -109,13 +112,14 @@ def missing_scores(
     """Count what each judge is still to score, and forecast the cost."""
     book, retries = price_book(settings, folder), settings.judge.retries
     missing = []
-    for task in scoring_tasks(state, known, items, plans, retries):
-        queries, scored = task.open_in(state), [answer.asked for answer in task.answers]
+    for task in scoring_tasks(state, evaluations, items, plans, retries):
+        queries = task.open_in(state)
+        scored = [question.asked for question in task.score_questions]
         pricing = book.pricing(task.judge, state, scored=scored)
         cost = None
         if isinstance(pricing, TokenPricing):
             cost = plan_cost(state, queries, pricing, cap_usd=settings.judge.max_usd)
-        n_waiting = _n_missing(known, plans)[task.judge.judge_id]
+        n_waiting = _n_missing(evaluations, plans)[task.judge.judge_id]
         n_unscored = _n_unscored(state, task)
         missing.append(
             MissingScores(task.judge.judge_id, len(queries), n_waiting, n_unscored, cost)
@@ -151,12 +155,12 @@ def require_judges(recorder: Recorder, scoring: Scoring) -> None:
         require_cap_can_be_kept(plan)
 
 
-def _n_missing(known: Evaluations, plans: Iterable[EvaluationPlanned]) -> Counter[JudgeId]:
+def _n_missing(evaluations: Evaluations, plans: Iterable[EvaluationPlanned]) -> Counter[JudgeId]:
     """Count the samples without an answer, by the judge that will score it."""
     n_missing: Counter[JudgeId] = Counter()
     for plan in plans:
         if plan.scored_by:
-            n_missing[JudgeId(plan.scored_by.judge.label)] += len(known.run(plan).missing)
+            n_missing[JudgeId(plan.scored_by.judge.label)] += len(evaluations.run(plan).missing)
     return n_missing
 
 
@@ -210,10 +214,9 @@ def _n_unscored(state: Tournament, task: JudgeTask) -> int:
 def _shared(recorder: Recorder, task: JudgeTask) -> Iterator[RecordFact]:
     """Yield which samples have an answer that was sent on behalf of others."""
     evaluations, _ = recorder.evaluations()
-    for answer in task.answers:
-        if recorder.state.was_asked(answer.asked.query_key) and (
-            more := unlinked(evaluations, answer)
-        ):
+    for question in task.score_questions:
+        query_key = question.asked.query_key
+        if recorder.state.was_asked(query_key) and (more := unlinked(evaluations, question)):
             yield RecordFact(
-                ScoreShared(query_key=answer.asked.query_key, scoring=answer.scoring, samples=more)
+                ScoreShared(query_key=query_key, scoring=question.scoring, samples=more)
             )

@@ -1,13 +1,8 @@
-"""Use case: judge all open queries, with consent and within the cap.
+"""Use case: judge all open queries as planned, with consent and within the cap."""
 
-`plan_judging` reads the settings once, and everything else works with its plan: the judge, its
-prices, the cap, and how batches are sent.
-"""
-
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,172 +11,34 @@ from commands.batching.recovery import SideOf
 from commands.decisions.commands import ReopenQuery
 from commands.decisions.recorder import Recorder, rehearse
 from commands.entrants.batches import EntrantSide
-from commands.errors import ConfigurationError, WorkInFlight, counted
+from commands.errors import WorkInFlight, counted
 from commands.judging.batches import JudgeSide, attending_batches, judge_in_batches
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
-    begun_again,
     judge_open,
+    resumed,
 )
-from commands.judging.panel import id_of_mode, keys_needed, section_of
-from commands.judging.unreadable import nothing_judged
+from commands.judging.panel import keys_needed, section_of
+from commands.judging.plan import JudgingOptions, JudgingPlan, batch_options
 from commands.judging.waves import in_waves, may_stop
 from commands.ports import Backends, BatchAnswer, Batches, BatchJudge, BatchJudgeOf, Console
 from commands.settings.api_keys import require_keys
-from commands.settings.schema import JudgeSection, Settings
+from commands.settings.schema import Settings
 from commands.settings.servers import is_on_own_network
 from commands.spending import budget, consent, pricing
 from commands.spending.endpoints import Request
-from commands.spending.offer import PAID_PROVIDERS, Offer, SpendingOptions, dollars
-from ledger.events.judging import FailureReason
-from ledger.events.ratings import Mode
+from commands.spending.offer import PAID_PROVIDERS, Offer, dollars
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, JudgeId, PromptId
+from ledger.identity import Digest
 from projections.tournament.batches import Batch
-from projections.tournament.matches import pairings
 from projections.tournament.remaining import (
     OpenQuery,
-    WhichPairs,
     awaited_queries,
-    repeats_of,
-    without_gold,
 )
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
-
-
-@dataclass(frozen=True)
-class JudgingOptions:
-    """A command's options: which judge, whether to wait for batches, and how far to spend."""
-
-    mode: Mode = "headline"
-    judge: str | None = None  # its id; None: the mode's judge
-    waits: bool = True
-    retry: frozenset[FailureReason] = frozenset()  # failures to ask again, though they are final
-    repeat: int | None = None  # ask so many queries with a verdict again, and nothing else
-    spending: SpendingOptions = field(default_factory=SpendingOptions)
-
-
-@dataclass(frozen=True)
-class JudgingPlan:
-    """The task, how batches are sent, and how far the command may spend."""
-
-    task: JudgeTask
-    settings: Settings
-    batch_options: BatchOptions
-    options: JudgingOptions
-
-    @property
-    def judge(self) -> JudgeSettings:
-        """The judge that is asked."""
-        return self.task.judge
-
-
-def chosen_judge(
-    state: Tournament, settings: Settings, folder: Path, options: JudgingOptions
-) -> JudgeSettings:
-    """Return the judge that the options name, or else the mode's judge.
-
-    Raises:
-        ConfigurationError: No judge of the panel has that id.
-    """
-    named = options.judge or id_of_mode(settings, options.mode, folder)
-    try:
-        return state.judge(JudgeId(named))
-    except KeyError as error:
-        panel = ", ".join(judge.judge_id for judge in state.panel)
-        raise ConfigurationError([f"--judge {named!r} is not on the panel: {panel}"]) from error
-
-
-def plan_judging(
-    recorder: Recorder,
-    settings: Settings,
-    folder: Path,
-    prompts: Collection[PromptId],
-    options: JudgingOptions,
-    console: Console,
-    only: WhichPairs = None,
-) -> JudgingPlan:
-    """Plan by the settings which judge compares the responses to prompts, and how.
-
-    Raises:
-        ConfigurationError: --judge is not on the panel, --no-wait is given for a judge that is not
-            asked in batches, or nothing can be judged.
-    """
-    judge = chosen_judge(recorder.state, settings, folder, options)
-    if not pairings(recorder.state, prompts):
-        raise ConfigurationError([*nothing_judged(without_gold(recorder.state, prompts))])
-    retries = settings.judge.retries
-    if options.repeat is None:
-        task = JudgeTask(judge, prompts, retries, only=only)
-    else:
-        sample = islice(repeats_of(recorder.state, prompts, judge), options.repeat)
-        task = JudgeTask(judge, (), retries, repeats=[*sample])
-    return plan_task(recorder, settings, folder, task, options, console)
-
-
-def plan_task(
-    recorder: Recorder,
-    settings: Settings,
-    folder: Path,
-    task: JudgeTask,
-    options: JudgingOptions,
-    console: Console,
-) -> JudgingPlan:
-    """Plan by the settings at what price, under which cap and how a judge is asked.
-
-    Raises:
-        ConfigurationError: --no-wait is given for a judge that is not asked in batches.
-    """
-    if not options.waits and not task.judge.is_batched and not settings.batched:
-        raise ConfigurationError(
-            ["--no-wait needs a provider with batches; this judge answers at once: leave it out"]
-        )
-    book = pricing.price_book(settings, folder)
-    scored = [answer.asked for answer in task.answers]
-    batches = batch_options(recorder, settings.judge, book, options, console, scored)
-    spending = options.spending
-    cap_usd, spent_elsewhere_usd = budget.strictest_cap(
-        recorder.state, of_judges=settings.judge.max_usd, of_all=spending.max_usd
-    )
-    task = replace(
-        task,
-        pricing=batches.pricing_of(task.judge),
-        max_usd=cap_usd,
-        spent_elsewhere_usd=spent_elsewhere_usd,
-        limit=spending.limit,
-    )
-    return JudgingPlan(task, settings, batches, options)
-
-
-def batch_options(
-    recorder: Recorder,
-    section: JudgeSection,
-    book: pricing.PriceBook,
-    options: JudgingOptions,
-    console: Console,
-    scored: Sequence[JudgeQuery] = (),
-) -> BatchOptions:
-    """Return how batches are sent and received, by the settings and the options."""
-    return BatchOptions(
-        console.tell,
-        console.on_progress,
-        cache(lambda judge: book.pricing(judge, recorder.state, scored=scored)),
-        waits=options.waits,
-        prewarms=options.mode == "headline" and section.cache != "off",
-    )
-
-
-def require_cap_can_be_kept(plan: JudgingPlan) -> None:
-    """Fail early if there is a cap and the judge has no price.
-
-    Raises:
-        PriceUnknown: It has none.
-    """
-    if plan.task.max_usd is not None and plan.task.pricing.worst_usd([]) is None:
-        raise budget.PriceUnknown(plan.judge.model)
 
 
 def agreed_to_all(
@@ -208,31 +65,30 @@ def agreed_to_all(
             return plan.options
         consent.require_consent(replace(generating, may_stop=True), spending, console)
         return agreed  # to all waves: the user is asked once
-    short, long = (_all_queries(state, task, longest=longest) for longest in (False, True))
-    if not long or not needs_consent(plan, long):
+    shortest = _all_queries(state, task, longest=False)
+    longest = _all_queries(state, task, longest=True)
+    if not longest or not needs_consent(plan, longest):
         return plan.options
-    most_usd = task.pricing.expected_usd(long)
-    judging = replace(
-        offer_of_queries(state, task, long), expected_usd=task.pricing.expected_usd(short)
-    )
-    both = judging if generating is None else judging.with_other(generating)
-    consent.require_allowed([judging, both], spending, console)
-    _require_first_can_be_sent(state, task, short, generating)
-    _tell_bill(judging, most_usd, generating, console)
-    both = replace(judging, expected_usd=most_usd)
-    both = both if generating is None else both.with_other(generating)
-    consent.require_yes(both, spending, console)
+    at_most = offer_of_queries(state, task, longest)
+    at_least = replace(at_most, expected_usd=task.pricing.expected_usd(shortest))
+    consent.require_allowed([at_least, _with(at_least, generating)], spending, console)
+    _require_first_can_be_sent(state, task, shortest, generating)
+    _tell_bill(at_least, at_most, generating, console)
+    consent.require_yes(_with(at_most, generating), spending, console)
     return agreed
 
 
-def _tell_bill(
-    judging: Offer, most_usd: float | None, generating: Offer | None, console: Console
-) -> None:
-    """Tell what both steps cost; `most_usd` is what judging the longest responses costs."""
-    least, most = dollars(judging.expected_usd), dollars(most_usd)
+def _with(judging: Offer, generating: Offer | None) -> Offer:
+    """Return the offer of both steps."""
+    return judging if generating is None else judging.with_other(generating)
+
+
+def _tell_bill(at_least: Offer, at_most: Offer, generating: Offer | None, console: Console) -> None:
+    """Tell what both steps cost, by whether the responses to come are short or long."""
+    least, most = dollars(at_least.expected_usd), dollars(at_most.expected_usd)
     about = least if least == most else f"{least} to {most} by the length of the responses"
     console.tell(
-        f"judging: {judging.requests}, about {about}, at worst {dollars(judging.worst_usd)}"
+        f"judging: {at_most.requests}, about {about}, at worst {dollars(at_most.worst_usd)}"
     )
     if generating is not None:
         console.tell(
@@ -302,10 +158,10 @@ def batch_port(
     state: Tournament, batch: Batch, settings: Settings, backends: Backends
 ) -> Batches[Any, BatchAnswer]:
     """Return the provider of a batch."""
-    asked = batch.planned.judge
+    reference = batch.planned.judge
     if state.is_to_entrant(batch):
-        return backends.batch_responder(state.entrants[asked])
-    return batch_ports(settings, backends, state)(state.judges[asked])
+        return backends.batch_responder(state.entrants[reference])
+    return batch_ports(settings, backends, state)(state.judges[reference])
 
 
 def judge_with_consent(
@@ -321,30 +177,39 @@ def judge_with_consent(
     """
     for message in batches_not_received(recorder.state, plan.judge):
         console.tell(message)
-    task = begun_again(recorder, plan.task)
+    task = resumed(recorder, plan.task)
     if plan.judge.is_batched:
-        port_of = batch_ports(plan.settings, backends, recorder.state)
-        side = JudgeSide(recorder, port_of, plan.batch_options)
-        with attending_batches(recorder, console.tell):
-            reception = BatchReceiver(
-                recorder,
-                lambda _: side,
-                plan.batch_options,
-                wants=lambda batch: not recorder.state.is_to_entrant(batch),
-            )
-            reception.receive_earlier()
-            _approve(recorder, plan, console)
-            judge_wave = partial(judge_in_batches, recorder, port_of=port_of, reception=reception)
-            return in_waves(recorder, task, judge_wave, console.tell)
+        return _in_batches_with_consent(recorder, plan, task, backends, console)
     _approve(recorder, plan, console)
-    judge_wave = partial(
-        judge_open,
-        recorder,
-        judge_of=backends.judge,
-        on_progress=console.on_progress,
-        tell=console.tell,
-    )
+
+    def judge_wave(wave: JudgeTask) -> JudgingSummary:
+        return judge_open(
+            recorder, wave, backends.judge, on_progress=console.on_progress, tell=console.tell
+        )
+
     return in_waves(recorder, task, judge_wave, console.tell)
+
+
+def _in_batches_with_consent(
+    recorder: Recorder, plan: JudgingPlan, task: JudgeTask, backends: Backends, console: Console
+) -> JudgingSummary:
+    """Receive the judge's batches in flight, ask for consent, and judge in further batches."""
+    port_of = batch_ports(plan.settings, backends, recorder.state)
+    side = JudgeSide(recorder, port_of, plan.batch_options)
+    with attending_batches(recorder, console.tell):
+        reception = BatchReceiver(
+            recorder,
+            lambda _: side,
+            plan.batch_options,
+            wants=lambda batch: not recorder.state.is_to_entrant(batch),
+        )
+        reception.receive_earlier()
+        _approve(recorder, plan, console)
+
+        def judge_wave(wave: JudgeTask) -> JudgingSummary:
+            return judge_in_batches(recorder, wave, port_of, reception)
+
+        return in_waves(recorder, task, judge_wave, console.tell)
 
 
 def batches_not_received(state: Tournament, judge: JudgeSettings) -> Iterator[str]:
@@ -368,23 +233,23 @@ def require_none_in_flight(state: Tournament, task: JudgeTask) -> None:
     Raises:
         WorkInFlight: One does: it is another tournament's, or the judge's provider was changed.
     """
-    asked = _in_flight(state, task)
+    query_keys = _in_flight(state, task)
     for batch in state.batches.values():
-        if batch.is_open and not asked.isdisjoint(state.queries_of(batch)):
-            is_own = batch.stream == state.stream
-            settings = f"receive them with the settings of tournament {batch.stream!r}"
+        if batch.is_open and not query_keys.isdisjoint(state.queries_of(batch)):
+            remedy = "`tourney batch wait` receives them"
+            if batch.stream != state.stream:
+                remedy = f"receive them with the settings of tournament {batch.stream!r}"
+            queries = counted(len(query_keys), "query", "queries")
             raise WorkInFlight(
-                f"{counted(len(asked), 'query', 'queries')} to {task.judge.judge_id!r} in batches"
-                f" with the provider;"
-                f" {'`tourney batch wait` receives them' if is_own else settings}"
+                f"{queries} to {task.judge.judge_id!r} in batches with the provider; {remedy}"
             )
 
 
 def _in_flight(state: Tournament, task: JudgeTask) -> frozenset[Digest]:
     if not state.in_flight:
         return frozenset()
-    asked = frozenset(task.keys_in(state)) & state.in_flight
-    return frozenset(key for key in asked if not state.is_answered(key))
+    query_keys = frozenset(task.keys_in(state)) & state.in_flight
+    return frozenset(key for key in query_keys if not state.is_answered(key))
 
 
 def wait_for_batches(
@@ -396,10 +261,10 @@ def wait_for_batches(
         NoCredentials: A provider needs an API key, and none is set.
         ProviderError: A provider fails for good.
     """
-    how = BatchOptions(console.tell, console.on_progress)
+    options = BatchOptions(console.tell, console.on_progress)
     side_of = batch_sides(recorder, settings, folder, backends, console)
     with attending_batches(recorder, console.tell):
-        BatchReceiver(recorder, side_of, how).receive_all()
+        BatchReceiver(recorder, side_of, options).receive_all()
 
 
 def batch_sides(
@@ -407,16 +272,16 @@ def batch_sides(
 ) -> SideOf:
     """Return the sides of a tournament's batches: judges, and entrants."""
     book = pricing.price_book(settings, folder)
-    how = batch_options(recorder, settings.judge, book, JudgingOptions(), console)
-    judges = JudgeSide(recorder, batch_ports(settings, backends, recorder.state), how)
-    entrants = EntrantSide(recorder, cache(backends.batch_responder), book.table, how.tell)
+    options = batch_options(recorder, settings.judge, book, JudgingOptions(), console)
+    judges = JudgeSide(recorder, batch_ports(settings, backends, recorder.state), options)
+    entrants = EntrantSide(recorder, cache(backends.batch_responder), book.table, console.tell)
     return lambda batch: entrants if recorder.state.is_to_entrant(batch) else judges
 
 
 def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
     """Ask for consent to the open queries, and open failures again as --retry says."""
-    task, reopened = plan.task, _reopened(recorder.state, plan)
-    state = rehearse(recorder.state, *reopened)
+    task, reopenings = plan.task, _reopenings(recorder.state, plan)
+    state = rehearse(recorder.state, *reopenings)
     queries = task.open_in(state)[: task.limit]
     pairs = [query for query in queries if isinstance(query, OpenQuery)]
     for rewording in rewordings(state, pairs, task.judge):
@@ -427,16 +292,16 @@ def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
         offer = offer_of_queries(recorder.state, task, asked)
         consent.require_consent(offer, plan.options.spending, console)
     if plan.options.retry:
-        n_open = recorder.record(*reopened)
+        n_open = recorder.record(*reopenings)
         console.tell(f"{counted(n_open, 'failed query', 'failed queries')} will be asked again")
 
 
-def _reopened(state: Tournament, plan: JudgingPlan) -> tuple[ReopenQuery, ...]:
+def _reopenings(state: Tournament, plan: JudgingPlan) -> tuple[ReopenQuery, ...]:
     """Return how to open the judge's queries again that failed for the reasons of --retry."""
     if not plan.options.retry:
         return ()
-    asked = dict.fromkeys(plan.task.keys_in(state))
-    failures = map(state.query_failures.get, asked)
+    query_keys = dict.fromkeys(plan.task.keys_in(state))
+    failures = map(state.query_failures.get, query_keys)
     return tuple(
         ReopenQuery(failure)
         for failure in failures

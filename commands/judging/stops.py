@@ -44,33 +44,43 @@ def forecast_stops(
     if n_looks_of(state) is None or judge != looked_at(state):
         return
     for rubric in state.dimensions:
-        open_queries, unknown = (
-            [query for query in those if rubric.dimension in {one.subject for one in query.every}]
-            for those in (queries, awaited)
-        )
+        with_responses = [query for query in queries if _is_about(query, rubric)]
+        without = [query for query in awaited if _is_about(query, rubric)]
         try:
             n_waves = waves_to_ask(state, rubric)
         except CannotRate:  # then there is nothing to forecast by
             continue
-        if n_waves and (open_queries or unknown):
-            n_known, n_unknown = (
-                _n_asked(state, each, n_waves) for each in (open_queries, unknown)
+        if n_waves and (with_responses or without):
+            n_now, n_later = (
+                _n_asked(state, with_responses, n_waves),
+                _n_asked(state, without, n_waves),
             )
-            usd = pricing.expected_usd([request.asked for request in open_queries])
-            more = _mean_cost(state, judge, rubric, pricing).of(n_unknown, unknown)
-            low, high = np.quantile(n_known + n_unknown, _ENDS).round().astype(int)
-            amount = ""
-            if usd is not None and more is not None:
-                n_priced = sum(len(request.every) for request in open_queries)
-                amount = _amount(n_known * (usd / max(1, n_priced)) + more)
+            low, high = np.quantile(n_now + n_later, _ENDS).round().astype(int)
+            usd_now = _known_usd(pricing, with_responses, n_now)
+            usd_later = _mean_cost(state, judge, rubric, pricing).usd_of(without, n_later)
             yield (
                 f"{rubric.dimension}: in 9 of 10 cases the looks leave {low:,} to {high:,} of"
-                f" {len(open_queries) + len(unknown):,} queries to ask{amount}"
+                f" {len(with_responses) + len(without):,} queries to ask"
+                f"{_amount(usd_now, usd_later)}"
             )
 
 
-def _amount(usd: Floats) -> str:
-    low, high = np.quantile(usd, _ENDS)
+def _is_about(request: OpenQuery, rubric: Rubric) -> bool:
+    return any(query.subject == rubric.dimension for query in request.every)
+
+
+def _known_usd(pricing: Pricing, requests: Sequence[OpenQuery], n_asked: Floats) -> Floats | None:
+    """Return what requests whose responses are known cost in each world; None: unknown."""
+    usd = pricing.expected_usd([request.asked for request in requests])
+    n_queries = sum(len(request.every) for request in requests)
+    return None if usd is None else np.asarray(n_asked * (usd / max(1, n_queries)))
+
+
+def _amount(usd_now: Floats | None, usd_later: Floats | None) -> str:
+    """Say what all costs; nothing if a part is unknown."""
+    if usd_now is None or usd_later is None:
+        return ""
+    low, high = np.quantile(usd_now + usd_later, _ENDS)
     return f", {dollars(float(low))} to {dollars(float(high))}"
 
 
@@ -99,8 +109,8 @@ class _MeanCost(NamedTuple):
     spread: float  # their standard deviation, as a share of the mean
     n_prompts: int  # with known responses
 
-    def of(self, n_asked: Floats, queries: Sequence[OpenQuery]) -> Floats | None:
-        """Return what queries cost in each world whose responses are not known."""
+    def usd_of(self, queries: Sequence[OpenQuery], n_asked: Floats) -> Floats | None:
+        """Return what queries whose responses are not known cost in each world; None: unknown."""
         if not queries:
             return np.zeros_like(n_asked)
         if self.usd is None:

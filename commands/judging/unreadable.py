@@ -33,22 +33,24 @@ class ReadingBrake:
         self._judge, self._wanted = judge, wanted
         self._latest: dict[Digest, JudgeQueryFailed | None] = {}  # None: it was read
         self._noted: set[Digest] = set()  # those before, too
-        self._of_panel = ""
+        self._judge_option = ""  # for the command that reads the replies by another rule
 
     def note(self, state: Tournament, keys: Iterable[Digest]) -> None:
         """Note what the latest replies to requests hold; one without a reply says nothing."""
-        self._of_panel = _of_panel(state, self._judge)
-        for key in (part for request in keys for part in state.queries_in(request)):
-            failure = None if state.is_answered(key) else state.query_failures.get(key)
-            if not state.is_answered(key) and (
-                failure is None or failure.reason not in _SAYS_NOTHING
-            ):
-                continue
-            if key in self._latest or key not in self._noted:
-                self._latest[key] = failure
-                self._noted.add(key)
-            if len(self._latest) > _LATEST:
-                del self._latest[next(iter(self._latest))]
+        self._judge_option = _judge_option(state, self._judge)
+        for query_key in (query for request in keys for query in state.queries_in(request)):
+            failure = state.query_failures.get(query_key)
+            if state.is_answered(query_key):
+                self._note(query_key, None)
+            elif failure is not None and failure.reason in _SAYS_NOTHING:
+                self._note(query_key, failure)
+
+    def _note(self, query_key: Digest, failure: JudgeQueryFailed | None) -> None:
+        if query_key in self._latest or query_key not in self._noted:
+            self._latest[query_key] = failure
+            self._noted.add(query_key)
+        if len(self._latest) > _LATEST:
+            del self._latest[next(iter(self._latest))]
 
     def why_stop(self) -> NothingReadable | None:
         """Return why the judge should be asked nothing more; None if it should."""
@@ -63,13 +65,13 @@ class ReadingBrake:
     def _error(self, which: str, useless: Sequence[JudgeQueryFailed]) -> NothingReadable:
         name = f"judge {self._judge.judge_id!r}"
         what = f"{which} of {name} held no readable {self._wanted}, so nothing more is asked"
-        shown = max(reversed(useless), key=lambda each: len(each.reply) > 0)
+        example = max(reversed(useless), key=lambda failure: len(failure.reply) > 0)
         remedy = "correct the judge or its settings"
-        if shown.reason == "truncated":
+        if example.reason == "truncated":
             remedy = "it was cut off: raise max_tokens of the judge"
         elif self._wanted == "verdict":
-            remedy = _by_parser(self._of_panel, useless) or remedy
-        return NothingReadable(f"{what}; one of them {_shown(shown.reply)}; {remedy}")
+            remedy = _other_parser(self._judge_option, useless) or remedy
+        return NothingReadable(f"{what}; one of them {_shown(example.reply)}; {remedy}")
 
 
 def tell_unreadable(
@@ -132,7 +134,7 @@ def _tell_example(
     if unreadable:
         n_read = sum(map(state.is_answered, keys))
         n_replied = n_read + sum(failure.reason in PAID for failure in failures)
-        example = max(unreadable, key=lambda each: (len(each.reply) > 0, each.query_key))
+        example = max(unreadable, key=lambda failure: (len(failure.reply) > 0, failure.query_key))
         tell(
             f"{len(unreadable)} of {counted(n_replied, 'answered query', 'answered queries')} to"
             f" {judge.judge_id!r} got no readable {wanted}; one reply {_shown(example.reply)}"
@@ -168,26 +170,19 @@ def _shown(reply: str) -> str:
 def _remedy(state: Tournament, judge: JudgeSettings, unreadable: Sequence[JudgeQueryFailed]) -> str:
     """Return how to read the replies by another rule, and how to ask again."""
     lenient = LENIENT_PARSER.partition("@")[0]
-    named = _of_panel(state, judge)
-    again = f"ask again: `tourney apply judge{named} --retry {_reasons(unreadable)}`"
-    read = _by_parser(named, unreadable)
+    option = _judge_option(state, judge)
+    again = f"ask again: `tourney apply judge{option} --retry {_reasons(unreadable)}`"
+    read = _other_parser(option, unreadable)
     return f"{read or f'no --parser can read them ({lenient} counts them as ties)'}; {again}"
 
 
-def _of_panel(state: Tournament, judge: JudgeSettings) -> str:
+def _judge_option(state: Tournament, judge: JudgeSettings) -> str:
     """Return the option that names a judge, with a space before; empty if there is no other."""
     return f" --judge {judge.judge_id}" if len(state.panel) > 1 else ""
 
 
-def _by_parser(named: str, unreadable: Sequence[JudgeQueryFailed]) -> str | None:
+def _other_parser(judge_option: str, unreadable: Sequence[JudgeQueryFailed]) -> str | None:
     """Say which parser reads most of the replies of a judge; None if none reads any."""
-    if (found := _best_parser(unreadable)) is None:
-        return None
-    return f"read {found[1]} of them: `tourney project elo{named} --parser {found[0]}`"
-
-
-def _best_parser(unreadable: Sequence[JudgeQueryFailed]) -> tuple[str, int] | None:
-    """Return the parser that reads most of some replies, and how many; None if none reads any."""
     n_read = {
         name: sum(read(failure.reply) is not None for failure in unreadable)
         for name, read in PARSERS.items()
@@ -195,7 +190,10 @@ def _best_parser(unreadable: Sequence[JudgeQueryFailed]) -> tuple[str, int] | No
         and name != LENIENT_PARSER  # it takes whatever it cannot read for a tie
     }
     best = max(n_read, key=lambda name: n_read[name])
-    return (best.partition("@")[0], n_read[best]) if n_read[best] else None
+    if not n_read[best]:
+        return None
+    parser = best.partition("@")[0]
+    return f"read {n_read[best]} of them: `tourney project elo{judge_option} --parser {parser}`"
 
 
 def _reasons(unreadable: Sequence[JudgeQueryFailed]) -> str:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from commands.errors import ConfigurationError, Spelling, as_option
 from commands.importing.imported_set import fact_of, require_values, spelt
 from commands.reading.parameters import settings_of
-from commands.reading.resolve import judge_of, on_dimension, require_jury, require_known, unknown
+from commands.reading.resolve import judge_of, on_dimension, require_jury
 from ledger.events.imports import BattlesImported
 from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings
@@ -20,7 +20,6 @@ from projections.battles.columns import Battles, battles_of
 from projections.battles.selection import PROMPT_COLUMNS, Where, said_of
 from projections.fold import Projection, State, fold
 from projections.tournament.jury import settle_by_majority
-from projections.tournament.matches import Pairing, pairings
 from projections.tournament.settlement import (
     Compared,
     Settlement,
@@ -113,11 +112,11 @@ class JudgedTournament:
         """Return those of imported battles that are on the chosen prompts."""
         if not self.where:
             return [*events]
-        kept = (
+        on_chosen = (
             (event, [battle for battle in event.battles() if battle.question_id in self.prompts])
             for event in events
         )
-        return [event.holding(battles) for event, battles in kept if battles]
+        return [event.holding(battles) for event, battles in on_chosen if battles]
 
     @property
     def judges(self) -> tuple[JudgeSettings, ...]:
@@ -214,67 +213,34 @@ def judged_tournament(
         ConfigurationError: A name is unknown, or does not go with the policy; or no prompt is as
             it is wanted.
     """
-    judge, dimension, rule, where = perspective
-    seen = on_dimension(state, dimension, spelling)
-    by = judge_of(state, judge, spelling)
-    if rule.policy == MAJORITY:
-        require_jury(state, judge, spelling)
-    source = JudgedTournament(seen, by, ledger, until, judge, dimension, rule, where)
-    if where:
+    of_dimension = on_dimension(state, perspective.dimension, spelling)
+    judge = judge_of(state, perspective.judge, spelling)
+    if perspective.rule.policy == MAJORITY:
+        require_jury(state, perspective.judge, spelling)
+    source = JudgedTournament(
+        of_dimension,
+        judge,
+        ledger,
+        until,
+        named_judge=perspective.judge,
+        named_dimension=perspective.dimension,
+        rule=perspective.rule,
+        where=perspective.where,
+    )
+    if source.where:
         _require_prompts(source, spelling("where"))
     return source
 
 
 def _require_prompts(source: JudgedTournament, option: str) -> None:
     """Require that there are prompts as they are wanted."""
-    said = [*map(said_of, source.state.bank)]
+    prompts = [*map(said_of, source.state.bank)]
     known = {
-        name: sorted({value for each in said for value in each[name]})
-        for name in PROMPT_COLUMNS
-        if any(each[name] for each in said)
+        column: sorted({value for prompt in prompts for value in prompt[column]})
+        for column in PROMPT_COLUMNS
+        if any(prompt[column] for prompt in prompts)
     }
     require_values(source.state.stream, "prompt", source.where, known, option)
     if not source.prompts:
         fault = f"{option}: no prompt of {source.state.stream!r} has all of these"
         raise ConfigurationError([fault])
-
-
-def battle_named(state: Tournament, name: str, entrants: Sequence[str] = ()) -> tuple[Pairing, ...]:
-    """Return the pairings of two entrants on a prompt, one a dimension; or that of a battle's id.
-
-    The entrants may be left out where there are two, or where an id says it all.
-
-    Raises:
-        ConfigurationError: A name is unknown, or does not say which battle.
-    """
-    prompts = [prompt.prompt_id for prompt in state.bank]
-    if name not in prompts and not entrants:
-        return (_pairing_of_id(state, name, prompts),)
-    require_known("prompt", [name], prompts)
-    roster = [entrant.entrant_id for entrant in state.roster]
-    require_known("entrant", entrants, roster)
-    prompt, named = PromptId(name), {*(entrants or roster)}
-    if len(named) != _IN_A_BATTLE:
-        raise ConfigurationError(
-            [f"name the two entrants after {name!r}; known: {', '.join(roster)}"]
-        )
-    found = [pairing for pairing in pairings(state, {prompt}) if pairing.entrants == named]
-    if not found:
-        raise ConfigurationError(
-            [f"prompt {prompt!r} has no gold answer, and every dimension asked for needs one"]
-        )
-    return tuple(found)
-
-
-_IN_A_BATTLE: Final = 2  # entrants
-
-
-def _pairing_of_id(state: Tournament, name: str, prompts: Sequence[PromptId]) -> Pairing:
-    found = [pairing for pairing in pairings(state, prompts) if pairing.battle_id.startswith(name)]
-    if not found:
-        raise unknown("prompt or battle", name, prompts)
-    if len(found) > 1:
-        raise ConfigurationError(
-            [f"{name!r} begins the ids of {len(found)} battles; give more of the id"]
-        )
-    return found[0]

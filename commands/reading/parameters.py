@@ -26,8 +26,8 @@ def settings_of(state: Tournament, section: str) -> Mapping[str, object]:
         raise ConfigurationError(
             [f"the settings that {state.stream!r} had then were redacted; read a later position"]
         )
-    found: Mapping[str, object] = configured.get(section, {})
-    return found
+    values: Mapping[str, object] = configured.get(section, {})
+    return values
 
 
 def elo_parameters(
@@ -70,20 +70,20 @@ def require_anchor(parameters: BradleyTerryParameters, roster: Collection[str]) 
         ConfigurationError: It is not.
     """
     if parameters.anchor not in {None, *roster}:
-        known = ", ".join(roster)
+        entrants = ", ".join(roster)
         raise ConfigurationError(
-            [f"the anchor {parameters.anchor!r} is not an entrant; known: {known}"]
+            [f"the anchor {parameters.anchor!r} is not an entrant; known: {entrants}"]
         )
 
 
 def _overridden(
     kind: type[Parameters],
     settings: Mapping[str, object],
-    by: Mapping[str, object],
+    overrides: Mapping[str, object],
     spelling: Spelling,
 ) -> Parameters:
     """Return settings as a structure, overridden by the chosen values; None: not chosen."""
-    chosen = {name: value for name, value in by.items() if value is not None}
+    chosen = {name: value for name, value in overrides.items() if value is not None}
     try:
         return msgspec.convert({**settings, **chosen}, kind)
     except msgspec.ValidationError as error:
@@ -92,6 +92,6 @@ def _overridden(
         raise ConfigurationError([f"{spelling(place)}{value}: {why}"]) from error
 
 
-def _require_resamples(named: str, resamples: int, level: float) -> None:
+def _require_resamples(option: str, resamples: int, level: float) -> None:
     if why := too_few_resamples(resamples, level):
-        raise ConfigurationError([f"{named} {resamples}: {why}"])
+        raise ConfigurationError([f"{option} {resamples}: {why}"])

@@ -68,11 +68,11 @@ def position_at(ledger: Ledger, when: str, *, option: str) -> int:
 
 
 def tournament_at(
-    ledger: Ledger, stream: StreamId, until: int | None, said: str | None = None
+    ledger: Ledger, stream: StreamId, until: int | None, as_written: str | None = None
 ) -> Tournament:
     """Fold a tournament from an open ledger.
 
-    `said` is how the caller wrote the last position to read; without one it reads to the end.
+    `until` is the last position to read, and `as_written` how the user wrote it; None: to the end.
 
     Raises:
         ConfigurationError: It was opened after that position.
@@ -80,7 +80,7 @@ def tournament_at(
     """
     state = fold(tournament_of(stream), ledger.read(until=until))
     if state.opening is None:
-        raise _not_there(ledger, stream, until, said)
+        raise _not_there(ledger, stream, until, as_written)
     return state
 
 
@@ -94,23 +94,27 @@ def judge_of(state: Tournament, judge: str | None, spelling: Spelling = as_optio
         fault = f"no judge of {state.stream!r} was registered at that position: name a later one"
         raise ConfigurationError([fault])
     if judge is None:
-        with_outcomes = {outcome.judge for outcome in state.outcomes}
-        return next(
-            (each for each in state.panel if each.judge_id in with_outcomes), state.panel[0]
-        )
-    panel, every = (
-        [each for each in among if each.judge_id == judge]
-        for among in (state.panel, state.judges.values())
-    )
-    named = panel or every  # some are no longer on the panel
-    if len(named) == 1:
-        return named[0]
-    if named:
-        why = f"names {len(named)} earlier judges, none of them on the panel"
+        return _first_with_outcomes(state)
+    judges = [*state.judges.values()]  # those that are no longer on the panel, too
+    with_name = _with_id(state.panel, judge) or _with_id(judges, judge)
+    if len(with_name) == 1:
+        return with_name[0]
+    if with_name:
+        why = f"names {len(with_name)} earlier judges, none of them on the panel"
     else:
-        known = ", ".join(sorted({each.judge_id for each in state.judges.values()}))
-        why = f"is not a judge; known: {known}"
+        ids = ", ".join(sorted({settings.judge_id for settings in judges}))
+        why = f"is not a judge; known: {ids}"
     raise ConfigurationError([f"{spelling('judge')} {judge!r} {why}"])
+
+
+def _first_with_outcomes(state: Tournament) -> JudgeSettings:
+    """Return the first of the panel with outcomes on record, or else the first."""
+    with_outcomes = {outcome.judge for outcome in state.outcomes}
+    return next((judge for judge in state.panel if judge.judge_id in with_outcomes), state.panel[0])
+
+
+def _with_id(judges: Sequence[JudgeSettings], name: str) -> list[JudgeSettings]:
+    return [judge for judge in judges if judge.judge_id == name]
 
 
 def on_dimension(
@@ -142,7 +146,7 @@ def rule_of(policy: str, parser: str | None, spelling: Spelling = as_option) -> 
         raise unknown(spelling("policy"), policy, POLICY_NAMES)
     full_name = None if parser is None else newest_parser(parser)
     if parser is not None and full_name is None:
-        known = [*PARSERS, *(each.partition("@")[0] for each in PARSERS)]
+        known = [*PARSERS, *(name.partition("@")[0] for name in PARSERS)]
         raise unknown(spelling("parser"), parser, known)
     return Rule(policy, full_name)
 
@@ -164,14 +168,14 @@ def require_jury(state: Tournament, judge: str | None, spelling: Spelling = as_o
 
 
 def _not_there(
-    ledger: Ledger, stream: StreamId, until: int | None, said: str | None
+    ledger: Ledger, stream: StreamId, until: int | None, as_written: str | None
 ) -> TourneyError:
     """Return the error: too early a position, or no such tournament."""
     begun = next(iter(ledger.read(stream=stream, types={"TournamentOpened"})), None)
     if begun is None:
         ledger.require_sound_pages()
         return NothingRecorded(stream, ledger.path)
-    when = "" if said in {None, str(until)} else f" ({said})"
+    when = "" if as_written in {None, str(until)} else f" ({as_written})"
     nothing = f"nothing of tournament {stream!r} was recorded up to position {until}{when}"
     begins = f"it begins at position {begun.position}, {begun.recorded_at.isoformat()}"
     return ConfigurationError([f"{ledger.path}: {nothing}; {begins}: name a later one"])

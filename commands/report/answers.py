@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from commands.reading.results import sample_rows
+from commands.reading.rows import sample_rows
 from commands.report.battles import ChosenBattles, Disputed
 from commands.report.drawings.panels import SHADES, HeatCell, HeatMap, square_map
 from commands.report.subject import Subject

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from commands.reading.results import rows_of_metrics
+from commands.reading.rows import metric_rows
 from commands.report.answers import NOT_OF_ANSWERS, grids_of, shown_answers
 from commands.report.battles import WhichBattles, battles_of
 from commands.report.finding import (
@@ -44,7 +44,7 @@ from commands.report.subject import RatedDimension, Subject, subject_of
 from commands.report.text import decimal, page_columns, points
 from ledger.identity import PromptId
 from ledger.store import Ledger
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import escaped
 from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
 from projections.results.columns import Shown
@@ -120,9 +120,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "meanings": MEANINGS,
         "fragile": rows,
         "calibration": calibration_of(subject),
-        "metrics": [
-            row for evaluation in subject.evaluations for row in rows_of_metrics(evaluation)
-        ],
+        "metrics": [row for evaluation in subject.evaluations for row in metric_rows(evaluation)],
         "answers": shown_answers(subject),
         "answer_fields": NOT_OF_ANSWERS,
         "spending": spending_of(results.tournament, subject.spend),
@@ -270,13 +268,15 @@ def templates(*packages: str) -> Environment:
 def _breakable(name: str) -> Markup:
     """Return a name that may be broken where its words end, and nowhere else."""
     return Markup("<bdi>{}</bdi>").format(
-        Markup("").join(each + Markup("<wbr>") for each in map(escape, _WORD.findall(shown(name))))
+        Markup("").join(
+            each + Markup("<wbr>") for each in map(escape, _WORD.findall(escaped(name)))
+        )
     )
 
 
 def _visible(value: object) -> object:
     """Make the invisible characters of a text visible; drawings are ours."""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return escaped(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache

@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import partial
 from importlib.util import find_spec
@@ -12,13 +13,15 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from commands.auditing.soundness import require_sound
 from commands.errors import ConfigurationError, ProviderError, counted
+from commands.importing.answers import read_answers
 from commands.importing.bank import OpenDataset, bank_named, no_dataset
 from commands.judging.unreadable import gold_notes
 from commands.ports import Tell
 from commands.settings.api_keys import ANTHROPIC_KEYS, first_set
-from commands.settings.inputs import read_instructions, read_rubric
+from commands.settings.inputs import read_instructions, read_rubric, read_scoring_rubric
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
+from commands.settings.sections import RecordedSection
 from commands.settings.servers import Reach, Server, servers_of
 from commands.settings.version import VERSION
 from commands.spending.offer import no_price
@@ -87,7 +90,7 @@ def findings(
         rubrics = {Dimension(rubric.dimension): folder / rubric.path for rubric in settings.rubrics}
         bank = partial(bank_named, settings.prompts.bank, folder, open_dataset)
         yield from judging_findings(bank, rubrics)
-        yield from _faulty_instructions(settings, folder)
+        yield from _faulty_files(settings, folder, bank)
 
 
 def _read(config: Path | None) -> tuple[Settings | None, PriceTable, Sequence[str]]:
@@ -102,15 +105,36 @@ def _read(config: Path | None) -> tuple[Settings | None, PriceTable, Sequence[st
         return None, price_table(), error.faults
 
 
-def _faulty_instructions(settings: Settings, folder: Path) -> Iterator[Finding]:
+def _faulty_files(
+    settings: Settings, folder: Path, read_prompts: Callable[[], Sequence[Prompt]]
+) -> Iterator[Finding]:
+    """Find what is wrong with files that the settings name beside the bank and its rubrics."""
+    for what, read in _files(settings, folder, read_prompts):
+        try:
+            read()
+        except ConfigurationError as error:
+            yield Finding(what, "bad", error.faults[0])
+
+
+def _files(
+    settings: Settings, folder: Path, read_prompts: Callable[[], Sequence[Prompt]]
+) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield what settings call a file, and how it is read."""
     jurors = {f"instructions of [[jury]] {judge.id!r}": judge for judge in settings.jury}
     for key, section in {"[judge] instructions": settings.judge, **jurors}.items():
-        if section.instructions is None:
-            continue
-        try:
-            read_instructions(folder / section.instructions, key)
-        except ConfigurationError as error:
-            yield Finding(key, "bad", error.faults[0])
+        if section.instructions is not None:
+            yield key, partial(read_instructions, folder / section.instructions, key)
+    for evaluation in settings.evaluations:
+        if evaluation.rubric is not None:
+            path = folder / evaluation.rubric
+            key = f"rubric of [[evaluations]] {evaluation.id!r}"
+            yield key, partial(read_scoring_rubric, path, evaluation.id)
+    with suppress(TourneyError):  # of the bank; it was told
+        prompts = read_prompts()
+        for entrant in settings.entrants:
+            if isinstance(entrant, RecordedSection):
+                key = f"answers of [[entrants]] {entrant.id!r}"
+                yield key, partial(read_answers, entrant, folder, prompts)
 
 
 def judging_findings(

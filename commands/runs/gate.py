@@ -9,6 +9,7 @@ from commands.entrants.generate import WantedResponses
 from commands.entrants.session import generate_with_consent
 from commands.errors import ConfigurationError
 from commands.judging import session
+from commands.judging.plan import JudgingOptions, plan_judging
 from commands.ports import Backends, Console
 from commands.runs.run import require_ready
 from commands.runs.workspace import Workspace
@@ -26,7 +27,7 @@ def run_gate(
     recorder: Recorder,
     workspace: Workspace,
     question: GateQuestion,
-    options: session.JudgingOptions,
+    options: JudgingOptions,
     backends: Backends,
     console: Console,
     *,
@@ -45,7 +46,7 @@ def run_gate(
     recorder.record(workspace.opening)
     bank = tuple(prompt.prompt_id for prompt in recorder.state.bank)
     pair = frozenset(map(EntrantId, question.pair))
-    plan = partial(session.plan_judging, recorder, workspace.settings, workspace.folder)
+    plan = partial(plan_judging, recorder, workspace.settings, workspace.folder)
     book = price_book(workspace.settings, workspace.folder)
     judging = plan(
         bank,

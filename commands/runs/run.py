@@ -19,6 +19,7 @@ from commands.errors import AuditDisagrees
 from commands.judging import session
 from commands.judging.judge import JudgingSummary
 from commands.judging.panel import keys_needed, section_of
+from commands.judging.plan import JudgingOptions, JudgingPlan, plan_judging, require_cap_can_be_kept
 from commands.ports import Backends, Console
 from commands.report.page import report_of_run
 from commands.runs.doctor import require_servers
@@ -171,7 +172,7 @@ class RunSummary(NamedTuple):
 def run_tournament(
     recorder: Recorder,
     workspace: Workspace,
-    options: session.JudgingOptions,
+    options: JudgingOptions,
     backends: Backends,
     console: Console,
     *,
@@ -194,7 +195,7 @@ def run_tournament(
     prompts = prompts_to_judge(workspace.opening, settings, options.mode)
     recorder.record(workspace.opening)
     book = price_book(settings, folder)
-    plan = partial(session.plan_judging, recorder, settings, folder, prompts, console=console)
+    plan = partial(plan_judging, recorder, settings, folder, prompts, console=console)
     judging = plan(options=options)
     generate = partial(
         generate_with_consent,
@@ -239,7 +240,7 @@ def run_tournament(
 
 
 def require_ready(
-    plan: session.JudgingPlan,
+    plan: JudgingPlan,
     settings: Settings,
     entrants: Collection[EntrantId],
     reach: Reach,
@@ -250,6 +251,6 @@ def require_ready(
     served = [*entrant_servers(entrant for entrant in settings.entrants if entrant.id in entrants)]
     of_entrants = {server.asked: server.keys for server in served}
     require_keys(keys_needed(settings, [judge]) | of_entrants)
-    session.require_cap_can_be_kept(plan)
+    require_cap_can_be_kept(plan)
     of_judge = server_of_judge(section_of(settings, judge), [judge.model])
     require_servers([*filter(None, [of_judge]), *served], reach, console.tell)

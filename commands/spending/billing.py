@@ -18,10 +18,10 @@ from commands.decisions.commands import (
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import GenerationTask, NoReply, Tell
+from commands.signals import stopping_gently
 from commands.spending.budget import everything_usd, n_affordable
 from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable
-from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import Entrant

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, cast
 
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.resolve import judge_of
-from commands.reading.results import results_now
+from commands.reading.rows import results_now
 from commands.report.answers import marked_prompts
 from commands.report.page import content_of
 from commands.report.subject import Subject

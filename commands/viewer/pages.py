@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from commands.reading.results import outcome_rows
+from commands.reading.rows import outcome_rows
 from commands.report.answers import MARKS, answer_grid
 from commands.report.battles import replies_of, shown_battle
 from commands.report.money import spending_of

@@ -9,7 +9,7 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # controls, bidi mar
 _LAYOUT: Final = str.maketrans("", "", "\n\t")
 
 
-def shown(text: str) -> str:
+def escaped(text: str) -> str:
     """Return text with invisible characters escaped; line breaks and tabs stay."""
     if text.translate(_LAYOUT).isprintable():
         return text
@@ -24,7 +24,7 @@ def is_hidden(character: str) -> bool:
     return character not in "\n\t" and unicodedata.category(character) in _HIDDEN
 
 
-def shown_json(text: str) -> str:
+def escaped_json(text: str) -> str:
     """Return the same JSON with invisible characters escaped."""
     return "".join(
         json.dumps(character)[1:-1] if is_hidden(character) else character for character in text
@@ -33,7 +33,7 @@ def shown_json(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return escaped text on one line."""
-    return " ".join(shown(text).split())
+    return " ".join(escaped(text).split())
 
 
 _FORMULA: Final = ("=", "+", "-", "@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n")
@@ -54,7 +54,7 @@ def unguarded(cell: str) -> str:
 
 def csv_cell(text: str) -> str:
     """Return escaped text that no spreadsheet reads as a formula."""
-    safe = shown(text)
+    safe = escaped(text)
     return safe if safe.startswith("'") else guarded(safe)
 
 

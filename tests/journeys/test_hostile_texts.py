@@ -11,7 +11,7 @@ import tourney
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.report.page import templates
-from projections.artifacts.escaping import is_hidden, shown, unguarded
+from projections.artifacts.escaping import escaped, is_hidden, unguarded
 from projections.results.columns import Column
 from tests.support.builders.reports import ParsedPage
 from tests.support.goldens.screens import rendered
@@ -72,7 +72,7 @@ def test_a_text_is_text_where_html_is_read(name: str, show: Callable[[str], str]
     found, plain = ParsedPage(show(TEXTS[name])), ParsedPage(show("plain"))
 
     assert found.kinds <= plain.kinds | {("wbr",)}  # where a long name may be broken
-    assert shown(TEXTS[name]) in "".join(found.texts)
+    assert escaped(TEXTS[name]) in "".join(found.texts)
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -83,7 +83,7 @@ def test_a_cell_of_a_spreadsheet_is_no_formula_and_comes_back(name: str) -> None
     csv.field_size_limit(before)
 
     assert not cell.startswith((*"=+-@\t\r\n",))
-    assert unguarded(cell) == shown(TEXTS[name])
+    assert unguarded(cell) == escaped(TEXTS[name])
 
 
 @pytest.mark.parametrize("name", sorted(TEXTS.keys() - {"line of a megabyte"}))
@@ -91,4 +91,4 @@ def test_a_table_shows_a_text_whole(name: str) -> None:
     """However the lines of the table are broken."""
     found = "".join(on_terminal(TEXTS[name]).split())
 
-    assert "".join(shown(TEXTS[name]).split()) in found
+    assert "".join(escaped(TEXTS[name]).split()) in found

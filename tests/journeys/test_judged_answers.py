@@ -240,7 +240,7 @@ def test_killed_on_the_way_scores_are_paid_once(
 @pytest.mark.parametrize(
     "death",
     [
-        pytest.param(before(Pool._put, call=6), marks=pytest.mark.nightly),
+        pytest.param(before(Pool._send, call=6), marks=pytest.mark.nightly),
         before(Receipts.receipt, call=4),
     ],
     ids=str,

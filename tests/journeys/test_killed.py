@@ -267,7 +267,7 @@ def direct_kills(furthest: int) -> list[object]:
     """Return where to be killed while queries are sent one by one; nightly, everywhere."""
     return [
         before(Receipts.receipt, call=20),  # answered, and not recorded
-        by_night_at(before(Pool._put, call=30)),  # recorded as sent, and perhaps not sent
+        by_night_at(before(Pool._send, call=30)),  # recorded as sent, and perhaps not sent
         *(by_night_at(Death(n)) for n in range(40, furthest, 40)),
     ]
 
@@ -381,7 +381,7 @@ def entrant_kills(furthest: int) -> list[object]:
     """Return where to be killed while entrants are asked; nightly, everywhere."""
     return [
         before(LedgerBilling.settle, call=5),  # answered, and not recorded
-        by_night_at(before(Pool._put, call=15)),  # recorded as sent, and perhaps not sent
+        by_night_at(before(Pool._send, call=15)),  # recorded as sent, and perhaps not sent
         *(by_night_at(Death(n)) for n in range(30, furthest, 30)),
     ]
 

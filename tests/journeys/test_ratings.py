@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.project.bt_ratings import SoftScoring, with_imported
+from commands.cli.project.bt_ratings import HowRated, with_imported
 from commands.cli.shared.reading import pinned, read_verdicts
 from commands.cli.shared.selection import Selection
 from ledger.events.ratings import BradleyTerryParameters
@@ -39,7 +39,8 @@ from tests.support.command_line.settled import fields
 
 CONFIGURATION = '{"elo": {"permutations": 2}, "bradley_terry": {"level": 0.9}}'
 SAID = [A, TIE, A, B, A, B]  # zoe-amy, zoe-kim, amy-kim, and the same of another prompt
-PLAIN, SOFT = BradleyTerryParameters(), SoftScoring("soft")
+PLAIN = BradleyTerryParameters()
+SOFT = HowRated(PLAIN)
 WINNERS = ("model_a", "model_b")
 PREFERRED = """model_a,model_b,winner,pref,question_id,source,judge_model
 new,old,model_a,0.2,q1,llm-judge,opus
@@ -179,11 +180,11 @@ def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tou
     selection = pinned(now)
     source = read_verdicts(selection)
 
-    before = with_imported(source, selection, "people", PLAIN, SOFT).table()
+    before = with_imported(source, selection, "people", SOFT).table()
     tourney("import", "battles", "more.csv", "--name", "people")
 
-    assert with_imported(source, selection, "people", PLAIN, SOFT).table() == before
-    after = with_imported(source, pinned(now), "people", PLAIN, SOFT).table()
+    assert with_imported(source, selection, "people", SOFT).table() == before
+    after = with_imported(source, pinned(now), "people", SOFT).table()
     assert after.rows != before.rows
 
 

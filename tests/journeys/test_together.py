@@ -14,7 +14,8 @@ import pytest
 from commands.backends.anthropic.batches import AnthropicBatches
 from commands.cli.shared.workspace import workspace
 from commands.judging.judge import Receipts
-from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
+from commands.judging.plan import JudgingOptions, plan_judging
+from commands.judging.session import judge_with_consent
 from commands.ports import Console, no_progress
 from commands.spending.offer import SpendingOptions
 from ledger.auditing.audit import audit

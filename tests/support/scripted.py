@@ -178,7 +178,7 @@ def answered(
         judge.host, judge.ask, key_of, stops=Event(), tell=lambda _: None, pace=pace
     ) as pool:
         for group in pool.settle_all(left, lambda n: [left.popleft() for _ in range(n)]):
-            yield from (each.answer for each in group)
+            yield from (answer for _, answer in group)
 
 
 def scripted_answer(said: Answer | str, query: JudgeQuery) -> Answer:

@@ -12,13 +12,15 @@ from rich.console import Console
 from rich.text import Text
 
 from commands.cli.shared import completion
+from commands.cli.shared.output import write_screen
 from commands.cli.shared.reading import read_verdicts, with_source
 from commands.cli.shared.selection import JUDGED, WRITTEN, Selected, selecting
+from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
-from commands.reading.judged_tournament import battle_named
+from commands.reading.battle import pairings_of_battle
 from commands.report.text import Piece, word_difference
 from ledger.identity import Json
-from projections.artifacts.escaping import one_line, shown
+from projections.artifacts.escaping import escaped, one_line
 from projections.battles.details import (
     BattleDetails,
     BattleSide,
@@ -57,10 +59,12 @@ def battle(
     Example: tourney battle recall_001 base_olmo full_poe
     """
     source = read_verdicts(ctx.selection)
-    chosen = battle_named(source.state, prompt, entrants or ())
+    chosen = pairings_of_battle(source.state, prompt, entrants or ())
     details = battle_details(source.state, chosen, source.judge)
-    table = with_source(battle_table(details), source)
-    ctx.selection.writer.write_lines_or(table, partial(battle_screen, details))
+    if ctx.selection.chosen_format is Format.TABLE:
+        write_screen(partial(battle_screen, details))
+    else:
+        ctx.selection.write(with_source(battle_table(details), source))
 
 
 _PART: Final = re.compile(r"\S+|\s+")
@@ -150,7 +154,7 @@ class _Drawing:
         """Yield a heading and the text below it."""
         yield Text("")
         yield Text(heading, "bold")
-        yield from self.indented(Text(shown(text)), _IN)
+        yield from self.indented(Text(escaped(text)), _IN)
 
     def responses(self, details: BattleDetails) -> Iterator[Text]:
         """Yield both responses, side by side if there is room, with differing words marked."""
@@ -183,7 +187,7 @@ class _Drawing:
         for order in result.orders:
             yield from self.indented(Text(f"{one_line(order.first)} first: {_said(order)}"), _IN)
             if order.reply:
-                yield from self.indented(Text(shown(order.reply)), 2 * _IN)
+                yield from self.indented(Text(escaped(order.reply)), 2 * _IN)
 
     def indented(self, text: Text, by: int) -> Iterator[Text]:
         """Yield the lines of a text, each some columns in."""
@@ -228,7 +232,7 @@ def _underlined(pieces: Iterable[Piece]) -> Text:
 
 def _text(side: BattleSide) -> Text:
     if side.response is not None:
-        return Text(shown(side.response.text))
+        return Text(escaped(side.response.text))
     if side.failure is not None:
         return Text(one_line(f"no response: {side.failure.reason}. {side.failure.detail}"), "dim")
     return Text("no response yet", "dim")

@@ -12,8 +12,8 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.cli.project.bt_ratings import (
+    HowRated,
     Prefs,
-    SoftScoring,
     by_dimension,
     controlled,
     corrected,
@@ -21,9 +21,9 @@ from commands.cli.project.bt_ratings import (
     corrected_set,
     fitted_to_set,
     fitted_to_votes,
+    how_rated,
     of_imported,
     overall,
-    scoring_of,
     with_imported,
 )
 from commands.cli.shared import options
@@ -71,11 +71,10 @@ class _RatingOptions(NamedTuple):
         if self.prefs is not None and self.with_set is None and name is None:
             raise ConfigurationError(["--prefs needs imported battles: add --name or --with"])
 
-    def how(self, recorded: Mapping[str, object]) -> tuple[BradleyTerryParameters, SoftScoring]:
-        """Return the recorded parameters, overridden, and how battles are scored."""
+    def how(self, recorded: Mapping[str, object]) -> HowRated:
+        """Return how battles are rated, by the recorded parameters, overridden."""
         parameters = parameters_of(recorded, self.ties, self.anchor)
-        scoring = scoring_of(self.prefs, self.temperature, parameters.ties)
-        return parameters, scoring
+        return how_rated(parameters, self.prefs, self.temperature)
 
 
 @selecting(*BATTLES, *WRITTEN)
@@ -162,32 +161,31 @@ def _ratings(selection: Selection, chosen: _RatingOptions, *, pairs: bool) -> Ta
 
 
 def _ratings_of_set(selection: Selection, chosen: _RatingOptions) -> RatedBoards:
-    selection.require_no_tournament()
-    (parameters, scoring), imported = chosen.how({}), chosen_set(selection)
+    how, imported = chosen.how({}), chosen_set(selection)
     if chosen.truth is None:
-        return of_imported(imported, parameters, scoring)
-    return corrected_set(imported, selection, chosen.truth, parameters, scoring)
+        return of_imported(imported, how)
+    return corrected_set(imported, selection, chosen.truth, how)
 
 
 def _ratings_of_tournament(
     source: JudgedTournament, selection: Selection, chosen: _RatingOptions
 ) -> RatedBoards:
-    parameters, scoring = chosen.how(source.settings("bradley_terry"))
+    how = chosen.how(source.settings("bradley_terry"))
     if chosen.overall is not None:
-        return overall(source, weights_of(chosen.overall, source.settlements), parameters)
+        return overall(source, weights_of(chosen.overall, source.settlements), how.parameters)
     if chosen.control is not None:
-        return controlled(source, _features_of(chosen.control), parameters)
+        return controlled(source, _features_of(chosen.control), how.parameters)
     if chosen.with_set is not None:
         if source.where:
             raise ConfigurationError(
                 ["--where selects prompts of the tournament: leave out --with"]
             )
-        return with_imported(source, selection, chosen.with_set, parameters, scoring)
+        return with_imported(source, selection, chosen.with_set, how)
     if chosen.truth is not None:
         if (judge := _judge_named(source, selection, chosen.truth)) is not None:
-            return corrected_by_judge(source, judge, parameters)
-        return corrected(source, selection, chosen.truth, parameters)
-    return by_dimension(source, parameters, scoring.temperature)
+            return corrected_by_judge(source, judge, how.parameters)
+        return corrected(source, selection, chosen.truth, how.parameters)
+    return by_dimension(source, how)
 
 
 def _judge_named(source: JudgedTournament, selection: Selection, name: str) -> JudgeSettings | None:
@@ -211,7 +209,6 @@ def _fitted_temperature(selection: Selection, against: str) -> Table:
     """Fit the temperature of a judge's scores: of an imported set, else of the tournament's."""
     selection = pinned(selection)
     if selection.is_of_set:
-        selection.require_no_tournament()
         return fitted_to_set(selection, against)
     return fitted_to_votes(replace(selection, **BY_SCORES._asdict()), against)
 

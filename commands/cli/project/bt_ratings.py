@@ -14,6 +14,7 @@ from commands.cli.shared.reading import (
     chosen_set,
     human_set,
     notes_of,
+    outdated_note,
     read_set,
     read_verdicts,
     votes_on_record,
@@ -27,12 +28,12 @@ from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.parameters import require_anchor
-from ledger.events.ratings import BradleyTerryParameters, TieModel
+from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json
 from projections.battles import settled
 from projections.battles.columns import Battles
-from projections.battles.imported import BattlesOfSet
+from projections.battles.imported import BattlesOfSet, battles_of_set
 from projections.battles.soft_scores import TEMPERATURE
 from projections.battles.voted import (
     VoteSampling,
@@ -52,17 +53,18 @@ Prefs: TypeAlias = Literal["soft", "hard"]
 _FIT: Final = "--fit-temperature"
 
 
-class SoftScoring(NamedTuple):
-    """Whether preferences count, or only who won; a temperature turns scores into soft scores."""
+class HowRated(NamedTuple):
+    """How battles are rated; a temperature turns a judge's scores into soft scores."""
 
-    prefs: Prefs
+    parameters: BradleyTerryParameters
+    prefs: Prefs = "soft"  # whether preferences count, or only who won
     temperature: float | None = None
 
     @property
     def facts(self) -> dict[str, Json]:
         """The fields of JSON that say how battles are scored."""
         made_at = None if self.temperature is None else TEMPERATURE
-        return {**self._asdict(), "made_at": made_at}
+        return {"prefs": self.prefs, "temperature": self.temperature, "made_at": made_at}
 
     @property
     def is_soft(self) -> bool:
@@ -74,10 +76,13 @@ class SoftScoring(NamedTuple):
         return battles if self.temperature is None else battles.at_temperature(self.temperature)
 
 
-def scoring_of(prefs: Prefs | None, temperature: float | None, ties: TieModel) -> SoftScoring:
-    """Return how battles are scored; Davidson's model of ties needs whole outcomes."""
-    chosen: Prefs = prefs or ("soft" if ties == "half" else "hard")
-    if chosen == "soft" and ties != "half":
+def how_rated(
+    parameters: BradleyTerryParameters, prefs: Prefs | None, temperature: float | None
+) -> HowRated:
+    """Return how battles are rated; Davidson's model of ties needs whole outcomes."""
+    is_half = parameters.ties == "half"
+    chosen: Prefs = prefs or ("soft" if is_half else "hard")
+    if chosen == "soft" and not is_half:
         raise ConfigurationError(
             ["--prefs soft cannot be combined with --ties davidson, which needs who won"]
         )
@@ -87,34 +92,31 @@ def scoring_of(prefs: Prefs | None, temperature: float | None, ties: TieModel) -
         )
     if temperature is not None and not 0 < temperature < inf:
         raise ConfigurationError([f"--temperature {temperature:g}: a temperature must be above 0"])
-    return SoftScoring(chosen, temperature)
+    return HowRated(parameters, chosen, temperature)
 
 
-def by_dimension(
-    source: JudgedTournament, parameters: BradleyTerryParameters, temperature: float | None
-) -> RatedBoards:
-    """Rate the entrants on each dimension; a temperature turns scores into soft scores."""
+def by_dimension(source: JudgedTournament, how: HowRated) -> RatedBoards:
+    """Rate the entrants on each dimension."""
+    parameters = how.parameters
     require_anchor(parameters, source.roster)
     boards = [
         leaderboard(dimension, battles, parameters, source.roster)
-        for dimension, battles in _battles(source, parameters.ties, temperature).items()
+        for dimension, battles in _battles(source, how).items()
     ]
     notes, facts = notes_of(source), _facts_of(source)
-    if temperature is not None:
-        notes = (*notes, said.soft_scores_note(temperature))
-        facts["temperature"] = temperature
+    if how.temperature is not None:
+        notes = (*notes, said.soft_scores_note(how.temperature))
+        facts["temperature"] = how.temperature
     return RatedBoards(boards, parameters, notes, facts)
 
 
-def _battles(
-    source: JudgedTournament, ties: TieModel, temperature: float | None
-) -> Mapping[Dimension, Battles]:
+def _battles(source: JudgedTournament, how: HowRated) -> Mapping[Dimension, Battles]:
     """Return a tournament's battles by dimension: verdicts, or soft scores at a temperature."""
-    if temperature is None:
-        return source.rated_battles(ties)
+    if how.temperature is None:
+        return source.rated_battles(how.parameters.ties)
     state = source.state
     soft = {
-        name: settled.scored_orders(state, group).soft(temperature).grouped(state.same_texts)
+        name: settled.scored_orders(state, group).soft(how.temperature).grouped(state.same_texts)
         for name, group in source.settlements.items()
     }
     return {name: replace(each, widening=source.widening(name)) for name, each in soft.items()}
@@ -185,14 +187,18 @@ def corrected(
         raise ConfigurationError([f"{what}, which do not represent the other pairs; {remedy}"])
     found: dict[str, Corrected] = {}
     for name, group in source.settlements.items():
-        voted = votes.battles(name)
+        voted = by_people(battles_of_set(votes.on[name]))
         judged = with_votes(judged_battles(group), voted, source.state.same_texts)
         rated = _widened(rate_with_votes(judged, parameters), source.widening(name))
         found[name] = Corrected(rated, _sampling_of(group, voted, rated))
     return _corrected(
         found,
         parameters,
-        (*notes_of(source), *said.truth_notes(found, truth), *votes.notes),
+        (
+            *notes_of(source),
+            *said.truth_notes(found, truth),
+            *outdated_note(truth, votes.n_outdated),
+        ),
         _facts_of(source) | {"truth": truth},
         source.roster,
     )
@@ -253,41 +259,33 @@ def _sampling_of(
 
 
 def corrected_set(
-    imported: SelectedSet,
-    selection: Selection,
-    truth: str,
-    parameters: BradleyTerryParameters,
-    scoring: SoftScoring,
+    imported: SelectedSet, selection: Selection, truth: str, how: HowRated
 ) -> RatedBoards:
     """Rate the entrants of an imported set by its judge, corrected by the votes of another."""
     votes = by_people(human_set(selection, truth, "--truth").battles)
-    battles = scoring.applied_to(imported.battles.take(~imported.battles.is_human))
-    judged = with_votes(battles.rated(soft=scoring.is_soft), votes)
-    found = {imported.name: Corrected(rate_with_votes(judged, parameters), sampling_of(judged))}
+    battles = how.applied_to(imported.battles.take(~imported.battles.is_human))
+    judged = with_votes(battles.rated(soft=how.is_soft), votes)
+    found = {imported.name: Corrected(rate_with_votes(judged, how.parameters), sampling_of(judged))}
     notes = (
         *imported.selected_by,
-        *_imported_notes(imported.name, battles, scoring),
+        *_imported_notes(imported.name, battles, how),
         *said.truth_notes(found, truth),
     )
-    facts = {**scoring.facts, **imported.facts, "truth": truth}
-    return _corrected(found, parameters, notes, facts)
+    facts = {**how.facts, **imported.facts, "truth": truth}
+    return _corrected(found, how.parameters, notes, facts)
 
 
 def with_imported(
-    source: JudgedTournament,
-    selection: Selection,
-    name: str,
-    parameters: BradleyTerryParameters,
-    scoring: SoftScoring,
+    source: JudgedTournament, selection: Selection, name: str, how: HowRated
 ) -> RatedBoards:
     """Rate a tournament's entrants together with those of imported battles, as of one position."""
     imported = read_set(selection, name)
-    battles = scoring.applied_to(imported.battles)
+    battles = how.applied_to(imported.battles)
     rated = {
         dimension: rate_with_anchors(
-            battles, parameters, judged, soft=scoring.is_soft, same=source.state.same_texts
+            battles, how.parameters, judged, soft=how.is_soft, same=source.state.same_texts
         )
-        for dimension, judged in _battles(source, parameters.ties, scoring.temperature).items()
+        for dimension, judged in _battles(source, how).items()
     }
     boards = [board_of(name, among.ratings, source.roster) for name, among in rated.items()]
     sources: dict[str, str] = {}
@@ -295,15 +293,15 @@ def with_imported(
         sources |= _sources_of(imported, among, board)
     return RatedBoards(
         boards,
-        parameters,
+        how.parameters,
         (
             *notes_of(source),
-            *_imported_notes(name, battles, scoring),
+            *_imported_notes(name, battles, how),
             *(said.among_note(dimension, among) for dimension, among in rated.items()),
         ),
         {
             **_facts_of(source),
-            **scoring.facts,
+            **how.facts,
             "as_of": imported.as_of,
             "battles": name,
             "mae": {dimension: among.mae for dimension, among in rated.items()},
@@ -312,22 +310,20 @@ def with_imported(
     )
 
 
-def of_imported(
-    imported: SelectedSet, parameters: BradleyTerryParameters, scoring: SoftScoring
-) -> RatedBoards:
+def of_imported(imported: SelectedSet, how: HowRated) -> RatedBoards:
     """Rate the entrants of imported battles alone."""
     name = imported.name
-    battles = scoring.applied_to(imported.battles)
-    if scoring.temperature is not None and not _has_preferences(battles):
+    battles = how.applied_to(imported.battles)
+    if how.temperature is not None and not _has_preferences(battles):
         raise ConfigurationError([f"--temperature: {name!r} has no judge's preferences"])
-    notes = [*imported.selected_by, *_imported_notes(name, battles, scoring)]
-    facts: dict[str, Json] = {**scoring.facts, **imported.facts}
-    among = rate_with_anchors(battles, parameters, soft=scoring.is_soft)
+    notes = [*imported.selected_by, *_imported_notes(name, battles, how)]
+    facts: dict[str, Json] = {**how.facts, **imported.facts}
+    among = rate_with_anchors(battles, how.parameters, soft=how.is_soft)
     if not battles.is_human.all():
         notes.append(said.among_note(name, among))
         facts["mae"] = {name: among.mae}
     board = board_of(name, among.ratings)
-    return RatedBoards([board], parameters, notes, facts, _sources_of(imported, among, board))
+    return RatedBoards([board], how.parameters, notes, facts, _sources_of(imported, among, board))
 
 
 def _sources_of(
@@ -338,12 +334,12 @@ def _sources_of(
     return {name: imported.source_of(name, among.source(name)) for name in names}
 
 
-def _imported_notes(name: str, battles: BattlesOfSet, scoring: SoftScoring) -> list[str]:
+def _imported_notes(name: str, battles: BattlesOfSet, how: HowRated) -> list[str]:
     """Return the notes on what a set holds, and on how it is scored."""
-    note = said.imported_note(name, battles, soft=scoring.is_soft)
-    if scoring.temperature is None:
+    note = said.imported_note(name, battles, soft=how.is_soft)
+    if how.temperature is None:
         return [note]
-    return [note, said.soft_scores_note(scoring.temperature, converted=_has_preferences(battles))]
+    return [note, said.soft_scores_note(how.temperature, converted=_has_preferences(battles))]
 
 
 def _has_preferences(battles: BattlesOfSet) -> bool:
@@ -372,14 +368,14 @@ def fitted_to_votes(selection: Selection, against: str) -> Table:
         settled.calibrate_judge(
             dimension,
             settled.scored_orders(source.state, group),
-            votes.battles(dimension),
+            by_people(battles_of_set(votes.on[dimension])),
             source.state.same_texts,
         )
         for dimension, group in source.settlements.items()
     ]
     table = temperature_table(
         calibrations,
-        notes=[*notes_of(source), *votes.notes],
+        notes=[*notes_of(source), *outdated_note(against, votes.n_outdated)],
         facts={"judge": source.judge_id, "against": against},
     )
     return with_source(table, source)

@@ -14,7 +14,7 @@ from commands.cli.shared import completion, options
 from commands.cli.shared.selection import OF_TOURNAMENT, WRITTEN, Selected, Selection, selecting
 from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError, counted
-from commands.reading.results import curve_rows, rows_of_metrics, sample_rows
+from commands.reading.rows import curve_rows, metric_rows, sample_rows
 from ledger.chain import Head
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.identity import Json, StreamId
@@ -145,7 +145,7 @@ def metrics(
         table = _compared_table(_today(source, selection.config) if rescore else source, compare)
     else:
         table = metrics_table(_today(source, selection.config) if rescore else source)
-    selection.writer.write(table)
+    selection.write(table)
 
 
 def _today(source: EvaluationReading, config: Path) -> EvaluationReading:
@@ -191,7 +191,7 @@ def metrics_table(source: EvaluationReading) -> Table:
     runs = [*map(metrics_of, source.runs)]
     return table_of(
         MetricRow,
-        (row for measured in runs for row in rows_of_metrics(measured)),
+        (row for measured in runs for row in metric_rows(measured)),
         "tourney/metrics@1",
         "Metrics",
         notes=_notes(runs, source.known),

@@ -6,14 +6,14 @@ from itertools import chain
 from typing import Final, get_args
 
 from commands.cli.shared import options
-from commands.cli.shared.reading import notes_of, read_outcomes, read_verdicts, show
+from commands.cli.shared.reading import read_outcomes, read_verdicts, show, show_outcomes
 from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, Selected, selecting
 from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.errors import ConfigurationError, counted
 from commands.judging.unreadable import gold_notes
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
 from commands.reading.resolve import require_known
-from commands.reading.results import (
+from commands.reading.rows import (
     NOTHING_SPARED,
     Spared,
     bills_of,
@@ -61,12 +61,11 @@ def matches(ctx: Selected) -> None:
     among = {column: kept[column] for column in _BY_MATCH if column in kept}
     rest = [f"{name}={value}" for name in kept if name not in among for value in kept[name]]
 
-    def view(source: OutcomeSource) -> Table:
-        listed = chosen_matches(chain.from_iterable(source.compared.values()), among)
-        facts: dict[str, Json] = {"judge": source.judge_id}
-        return matches_table(listed, notes=notes_of(source), facts=facts)
-
-    show(ctx, lambda selection: read_outcomes(replace(selection, where=rest)), view)
+    show_outcomes(
+        ctx,
+        lambda of: matches_table(chosen_matches(chain.from_iterable(of.compared.values()), among)),
+        read=lambda selection: read_outcomes(replace(selection, where=rest)),
+    )
 
 
 def chosen_matches(every: Iterable[Compared], where: Where) -> list[Compared]:
@@ -98,17 +97,12 @@ def winrates(ctx: Selected, diff: options.Diff = None) -> None:
 
     Example: tourney project winrates --format csv
     """
-    show(ctx, read_outcomes, _winrates, diff)
+    show_outcomes(ctx, _winrates, diff)
 
 
 def _winrates(source: OutcomeSource) -> Table:
     kinds = (battles.counted for battles in source.columns.values() if len(battles))
-    return winrates_table(
-        win_rates(source.columns),
-        counted=next(kinds, "pairs"),
-        notes=notes_of(source),
-        facts={"judge": source.judge_id},
-    )
+    return winrates_table(win_rates(source.columns), counted=next(kinds, "pairs"))
 
 
 @selecting(*JUDGED, *WRITTEN)
@@ -227,13 +221,7 @@ _PREFERENCES: Final = ", and weights and preferences as they are"
 _INTERVAL: Final = "Interval: Wilson's with Student's t, clustered by prompt."
 
 
-def winrates_table(
-    rows: Iterable[WinRateRow],
-    *,
-    counted: Counted = "pairs",
-    notes: tuple[str, ...] = (),
-    facts: Mapping[str, Json] | None = None,
-) -> Table:
+def winrates_table(rows: Iterable[WinRateRow], *, counted: Counted = "pairs") -> Table:
     """Return a row for each pair of entrants; a comes before b in the alphabet."""
     rows = tuple(rows)
     lacks_one = any(row.win_rate is not None and row.ci95_low is None for row in rows)
@@ -243,17 +231,11 @@ def winrates_table(
         rows,
         "tourney/winrates@1",
         _TITLES[counted],
-        notes=(*notes, f"{shares} {NO_INTERVAL}" if lacks_one else shares),
-        facts=facts,
+        notes=(f"{shares} {NO_INTERVAL}" if lacks_one else shares,),
     )
 
 
-def matches_table(
-    compared: Iterable[Compared],
-    *,
-    notes: tuple[str, ...] = (),
-    facts: Mapping[str, Json] | None = None,
-) -> Table:
+def matches_table(compared: Iterable[Compared]) -> Table:
     """Return a row for each pair of responses, order of one, or imported battle."""
     rows = tuple(outcome_rows(compared))
     return table_of(
@@ -261,8 +243,6 @@ def matches_table(
         rows,
         "tourney/matches@1",
         "Matches",
-        notes=notes,
-        facts=facts,
         hidden=() if any(row.id for row in rows) else {"id"},
         without=() if any(row.order for row in rows) else {"order"},
     )

@@ -10,12 +10,12 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from commands.cli.shared.reading import notes_of, read_outcomes, read_verdicts, show
+from commands.cli.shared.reading import notes_of, read_verdicts, show, show_outcomes
 from commands.cli.shared.selection import BATTLES, BY_RULE, JUDGED, WRITTEN, Selected, selecting
 from commands.cli.tables.table import Table, table_of
 from commands.errors import ConfigurationError
-from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
-from commands.reading.results import bias_rows, fragility_rows
+from commands.reading.judged_tournament import JudgedTournament
+from commands.reading.rows import bias_rows, fragility_rows
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
@@ -33,12 +33,7 @@ def fragility(ctx: Selected) -> None:
 
     Example: tourney project fragility --json
     """
-
-    def view(source: OutcomeSource) -> Table:
-        facts: dict[str, Json] = {"judge": source.judge_id}
-        return fragility_table(fragility_rows(source), notes=notes_of(source), facts=facts)
-
-    show(ctx, read_outcomes, view)
+    show_outcomes(ctx, lambda source: fragility_table(fragility_rows(source)))
 
 
 _DECISIVE: Final = (
@@ -50,9 +45,7 @@ _DECISIVE: Final = (
 _NO_NEIGHBOURS: Final = "No two entrants have finite ratings that compare, so no prompts decide."
 
 
-def fragility_table(
-    rows: Iterable[FragilityRow], *, notes: Iterable[str] = (), facts: Mapping[str, Json]
-) -> Table:
+def fragility_table(rows: Iterable[FragilityRow]) -> Table:
     """Return a row for each pair of neighbours on each dimension, best first."""
     shown = tuple(rows)
     return table_of(
@@ -60,8 +53,7 @@ def fragility_table(
         shown,
         "tourney/fragility@1",
         "How few prompts decide who is ahead",
-        notes=(*notes, _DECISIVE if shown else _NO_NEIGHBOURS),
-        facts=facts,
+        notes=(_DECISIVE if shown else _NO_NEIGHBOURS,),
     )
 
 

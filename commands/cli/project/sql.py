@@ -15,6 +15,7 @@ from ledger.store import Ledger
 from projections.artifacts.escaping import one_line
 from projections.results.columns import KEPT, Column, Kept, Named
 
+_ASKED_FOR: Final = KEPT + 1  # a column that stays one, though all rows have the same there
 _LONG: Final = 200  # characters of a text that a table shows
 _CUT: Final = "Long texts are cut: --json and --format csv have all of them."
 
@@ -34,13 +35,13 @@ def sql(
 
     Example: tourney sql "select winner, count(*) from outcomes group by winner"
     """
-    writer = ctx.selection.writer
+    selection = ctx.selection
     if query is None:
-        writer.write(views_table())
+        selection.write(views_table())
         return
-    with Ledger.read_only(ctx.selection.path) as opened:
+    with Ledger.read_only(selection.path) as opened:
         answer = ask(opened, query)
-    writer.write(answer_table(answer, is_cut=writer.chosen is Format.TABLE))
+    selection.write(answer_table(answer, is_cut=selection.chosen_format is Format.TABLE))
 
 
 class SqlTableRow(NamedTuple):
@@ -77,7 +78,7 @@ def answer_table(answer: Answer, *, is_cut: bool) -> Table:
     return Table(
         schema="tourney/sql@1",
         title="Answer",
-        columns=tuple(Column(name, key=name, importance=KEPT) for name in names),
+        columns=tuple(Column(name, key=name, importance=_ASKED_FOR) for name in names),
         rows=shown,
         notes=(*notes, _CUT) if shown != rows else notes,
     )

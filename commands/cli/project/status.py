@@ -48,7 +48,7 @@ def status(ctx: Selected) -> None:
         return
     with Ledger.read_only(ctx.selection.path) as opened:
         table = status_table(opened, utc_now())
-    ctx.selection.writer.write(table)
+    ctx.selection.write(table)
 
 
 _SOON: Final = timedelta(days=7)

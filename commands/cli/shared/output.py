@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import typer
 from rich.console import Console
@@ -23,7 +23,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from ledger.errors import TourneyError
 from ledger.identity import Json
-from projections.artifacts.escaping import markdown_text, shown, shown_json
+from projections.artifacts.escaping import escaped, escaped_json, markdown_text
 
 _UNBOUNDED: Final = 10_000  # columns
 _WITHDRAWN: Final = frozenset({"latex", "vega"})  # formats
@@ -52,47 +52,27 @@ def format_named(name: str) -> Format:
         raise typer.BadParameter(f"{name!r} is not one of {known}{instead}.") from None
 
 
-class Writer(NamedTuple):
-    """How a command writes its table."""
-
-    output_format: Format = Format.TABLE
-    as_json: bool = False
-
-    @property
-    def chosen(self) -> Format:
-        """The format that the options ask for."""
-        return Format.JSON if self.as_json else self.output_format
-
-    def write(self, table: Table) -> None:
-        """Print a table on stdout; formats without room for notes have them on stderr."""
-        if self.chosen is Format.PARQUET:
-            _write_parquet(table)
-        else:
-            with _arriving():
-                print_table(table, self.chosen, _stdout())
-        if self.chosen is Format.MD:
-            with _arriving():
-                sys.stdout.write("".join(f"\n{markdown_text(note)}\n" for note in table.notes))
-        elif self.chosen not in {Format.TABLE, Format.JSON}:
-            for note in table.notes:
-                say(note)
-
-    def write_lines_or(self, table: Table, drawn: Screen) -> None:
-        """Print a screen of its own on stdout; other formats than `table` print the table."""
-        if self.chosen is not Format.TABLE:
-            self.write(table)
-            return
-        console = _stdout()
-        width = console.width if console.width < _UNBOUNDED else None
+def write_table(table: Table, chosen: Format) -> None:
+    """Print a table on stdout; formats without room for notes have them on stderr."""
+    if chosen is Format.PARQUET:
+        _write_parquet(table)
+    else:
         with _arriving():
-            print_lines(drawn(console, width), console)
+            print_table(table, chosen, _stdout())
+    if chosen is Format.MD:
+        with _arriving():
+            sys.stdout.write("".join(f"\n{markdown_text(note)}\n" for note in table.notes))
+    elif chosen not in {Format.TABLE, Format.JSON}:
+        for note in table.notes:
+            say(note)
 
-    def write_text(self, text: str, table: Table) -> None:
-        """Print a text on stdout as it is; other formats than `table` print the table instead."""
-        if self.chosen is Format.TABLE:
-            write_lines([text.encode()])
-        else:
-            self.write(table)
+
+def write_screen(drawn: Screen) -> None:
+    """Print a screen of its own, in place of a table, on stdout."""
+    console = _stdout()
+    width = console.width if console.width < _UNBOUNDED else None
+    with _arriving():
+        print_lines(drawn(console, width), console)
 
 
 def _write_parquet(table: Table) -> None:
@@ -122,14 +102,14 @@ def write_lines(lines: Iterable[bytes]) -> None:
     """Print lines on stdout as they are; on a terminal, invisible characters are escaped."""
     with _arriving():
         if sys.stdout.isatty():
-            lines = (shown_json(line.decode()).encode() for line in lines)
+            lines = (escaped_json(line.decode()).encode() for line in lines)
         sys.stdout.buffer.writelines(lines)
 
 
 def say(message: str) -> None:
     """Print a message on stderr; if nobody can read it, as on a full disk, it is left out."""
     with suppress(OSError):
-        stderr().print(Text(shown(message)), soft_wrap=True)
+        stderr().print(Text(escaped(message)), soft_wrap=True)
 
 
 @cache

@@ -5,9 +5,9 @@ A table is shown with what it rests on; --diff shows how it changed.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from commands.cli.shared.output import say
 from commands.cli.shared.selection import Selected, Selection
@@ -22,13 +22,11 @@ from commands.reading.judged_tournament import (
 )
 from commands.reading.resolve import position_at
 from commands.settings.toml import variable
-from ledger.events.imports import BattlesImported
 from ledger.events.ratings import EloParameters
-from ledger.identity import Dimension
 from ledger.store import Ledger
-from projections.battles.ballots import current_votes
+from projections.battles.ballots import CurrentVotes, current_votes
 from projections.battles.columns import Battles
-from projections.battles.imported import BattlesOfSet, battles_of_set
+from projections.battles.imported import BattlesOfSet
 from projections.tournament.compared import Account
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED, Rule
 
@@ -89,18 +87,7 @@ def by_people(battles: BattlesOfSet) -> Battles:
     return battles.take(battles.is_human).rated(soft=False)
 
 
-class VotesOnRecord(NamedTuple):
-    """Human votes on a tournament's responses, by dimension, and a note on those left out."""
-
-    on: Mapping[Dimension, Sequence[BattlesImported]]
-    notes: tuple[str, ...]
-
-    def battles(self, dimension: Dimension) -> Battles:
-        """Return the votes on a dimension as battles."""
-        return by_people(battles_of_set(self.on[dimension]))
-
-
-def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -> VotesOnRecord:
+def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -> CurrentVotes:
     """Return the human votes of a set on responses that compete in a tournament, at least one."""
     current = current_votes(source.state, votes.name, source.votes_of(votes.events))
     on = [dimension for dimension, events in current.on.items() if events]
@@ -111,7 +98,7 @@ def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -
         else:
             why = "has no vote on responses that compete now; `tourney annotate` collects some"
         raise ConfigurationError([f"{option} {votes.name!r} {why}"])
-    return VotesOnRecord(current.on, outdated_note(votes.name, current.n_outdated))
+    return current
 
 
 def outdated_note(name: str, n_votes: int) -> tuple[str, ...]:
@@ -156,6 +143,22 @@ def show(
     show_table(ctx, table_of, diff)
 
 
+def show_outcomes(
+    ctx: Selected,
+    view: Callable[[OutcomeSource], Table],
+    diff: str | None = None,
+    read: Callable[[Selection], JudgedTournament | SelectedSet] = read_outcomes,
+) -> None:
+    """Print a view of outcomes as `show` does, with who judged, and how many there are."""
+
+    def table_of(source: JudgedTournament | SelectedSet) -> Table:
+        table = view(source)
+        notes, facts = (*notes_of(source), *table.notes), {"judge": source.judge_id, **table.facts}
+        return replace(table, notes=notes, facts=facts)
+
+    show(ctx, read, table_of, diff)
+
+
 def show_table(
     ctx: Selected, table_of: Callable[[Selection], Table], diff: str | None = None
 ) -> None:
@@ -168,7 +171,7 @@ def show_table(
         with Ledger.read_only(selection.path) as opened:
             since = position_at(opened, diff, option="--diff")
         table = _difference(table_of(replace(selection, as_of=str(since))), table)
-    selection.writer.write(table)
+    selection.write(table)
 
 
 def ignored_variables(environ: Mapping[str, str]) -> Iterator[str]:

@@ -1,26 +1,34 @@
-"""The options that commands share, each declared once, and what they select."""
+"""The options that commands share, each declared once, and what they select.
+
+What --tournament, --as-of, --judge and --dimension name is found in `commands/reading/resolve.py`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Annotated, Final, TypeVar, cast
 
 import click
+import typer
 from typer.core import TyperCommand
 from typer.main import get_params_convertors_ctx_param_name_from_function
 
-from commands.cli.shared import options
+from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, tournament_section
-from commands.cli.shared.output import Writer
+from commands.cli.shared.output import write_table
 from commands.cli.tables.render import Format
+from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.resolve import position_at, rule_of, stream_named, tournament_at
+from commands.settings.toml import from_home
 from ledger.chain import Head
+from ledger.events import ratings
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.battles.selection import Where
+from projections.battles.selection import COLUMNS, PROMPT_COLUMNS, Unread, Where
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import DEFAULT_POLICY, RECORDED, Rule
+from projections.verdicts.parsers import PARSERS
+from projections.verdicts.policies import DEFAULT_POLICY, POLICY_NAMES, RECORDED, Rule
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -29,24 +37,102 @@ Command = TypeVar("Command", bound=Callable[..., None])
 class Selection:
     """What the shared options select. Each field is an option, of the commands that name it."""
 
-    name: options.SetName = None  # of an imported set, which is read instead of a tournament
-    where: options.Where = None
-    unread: options.UnreadRule = None
-    mode: options.Mode = "headline"
-    yes: options.Yes = False
-    max_usd: options.MaxUsd = None
-    no_wait: options.NoWait = False
-    limit: options.AskingLimit = None
-    allow_gaps: options.AllowGaps = False
+    name: Annotated[
+        str | None, options.of_set("Use this imported set of battles instead of the tournament.")
+    ] = None  # of an imported set, which is read instead of a tournament
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="Only battles with this value, such as category=math; repeatable. Columns:"
+            f" {', '.join(PROMPT_COLUMNS)}; with --name {', '.join(COLUMNS)}.",
+        ),
+    ] = None
+    unread: Annotated[
+        Unread | None,
+        typer.Option(
+            help="How replies without a verdict count: drop (default), drop-pair (both games of the"
+            " prompt, as arena-hard v2.0) or tie (as JudgeArena's hard ratings)."
+        ),
+    ] = None
+    mode: Annotated[
+        ratings.Mode, typer.Option(help="headline: the whole bank; pilot: a stratified subset.")
+    ] = "headline"
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask for consent to the cost. The cap still holds.")
+    ] = False
+    max_usd: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            callback=options.finite,
+            help="Dollar cap, including what this tournament has already spent.",
+        ),
+    ] = None
+    no_wait: Annotated[
+        bool,
+        typer.Option(
+            "--no-wait",
+            help="Receive ended batches, send open queries, and exit 7 if a batch is in flight.",
+        ),
+    ] = False
+    limit: Annotated[
+        int | None,
+        typer.Option(min=0, help="Stop after this many. 0: only record the settings."),
+    ] = None
+    allow_gaps: Annotated[
+        bool, typer.Option("--allow-gaps", help="Exit 0 even if responses or verdicts are missing.")
+    ] = False
     engine: options.Engine = "local"
-    config: options.Config = DEFAULT_CONFIG
-    ledger: options.Ledger = None
-    tournament: options.Tournament = None
-    as_of: options.AsOf = None
-    judge: options.Judge = None
+    config: Annotated[Path, typer.Option("--config", "-c", help="The tournament's settings.")] = (
+        DEFAULT_CONFIG
+    )
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            "--ledger",
+            "-l",
+            envvar="TOURNEY_LEDGER",
+            # in a variable or after =, shells let ~ be
+            callback=lambda path: path and from_home(path),
+            help="The ledger file. Default: [tournament] ledger, else tournament.db.",
+        ),
+    ] = None
+    tournament: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=completion.tournaments,
+            help="Which tournament, if the ledger holds several.",
+        ),
+    ] = None
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            help="Read the ledger up to this position or time (ISO 8601; UTC if no zone is named)."
+        ),
+    ] = None
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=completion.judges,
+            help="Use this judge's verdicts. Default: the first judge with outcomes.",
+        ),
+    ] = None
     dimension: options.Dimension = None
-    policy: options.Policy = DEFAULT_POLICY
-    parser: options.Parser = None
+    policy: Annotated[
+        str,
+        typer.Option(
+            autocompletion=lambda: [*POLICY_NAMES],
+            help=f"How verdicts become outcomes: {', '.join(POLICY_NAMES)}.",
+        ),
+    ] = DEFAULT_POLICY
+    parser: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=lambda: sorted({name.partition("@")[0] for name in PARSERS}),
+            help="Read the stored replies again with this parser, at no cost.",
+        ),
+    ] = None
     output_format: options.OutputFormat = Format.TABLE
     as_json: options.AsJson = False
 
@@ -81,9 +167,13 @@ class Selection:
         return rule_of(self.policy, self.parser)
 
     @property
-    def writer(self) -> Writer:
-        """How the result is written."""
-        return Writer(self.output_format, self.as_json)
+    def chosen_format(self) -> Format:
+        """The format of the output."""
+        return Format.JSON if self.as_json else self.output_format
+
+    def write(self, table: Table) -> None:
+        """Print a table in the chosen format."""
+        write_table(table, self.chosen_format)
 
     @property
     def is_of_set(self) -> bool:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from commands.cli.shared.output import say, stderr
 from commands.ports import Console, OnProgress
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import escaped
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def console() -> Iterator[Console]:
 def _confirm(question: str) -> bool:
     """Ask a question below the bars; every answer but yes is a no."""
     _BARS.put_away()
-    typer.echo(f"{shown(question)} [y/N]: ", nl=False, err=True)
+    typer.echo(f"{escaped(question)} [y/N]: ", nl=False, err=True)
     answer = ""
     try:
         answer = sys.stdin.readline()

@@ -14,8 +14,8 @@ from commands.runs.register import notes_on_twins
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
 from commands.settings.sections import RecordedSection
 from commands.settings.version import package_versions
+from commands.signals import interrupted_by_any_ending
 from commands.spending.offer import SpendingOptions
-from commands.spending.signals import interrupted_by_any_ending
 from ledger.errors import NoLedger
 from ledger.store import Ledger
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from commands.cli.tables.render import as_json
 from commands.cli.tables.table import MoreColumn, Table, table_of
@@ -17,8 +17,8 @@ from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from commands.spending.offer import dollars, no_price, requests_to
 from ledger.identity import Json, PromptId
-from projections.artifacts.escaping import shown
-from projections.results.columns import Column, Shown
+from projections.artifacts.escaping import escaped
+from projections.results.columns import Column
 from projections.results.ratings import DesignRow
 from projections.tournament.estimate import Basis
 from projections.tournament.rewording import Rewording
@@ -278,42 +278,9 @@ def _later(awaited: SubmissionOption | None) -> str:
     return f"; judging them costs {expected} if all are of the largest length, at worst {worst}"
 
 
-class RequestRow(NamedTuple):
-    """A request to a judge, with its texts."""
-
-    dimension: Shown[str]
-    prompt: Shown[str]
-    order: Shown[str]
-    entrant_a: Shown[str]
-    entrant_b: Shown[str]
-    judge: Shown[str]
-    provider: Shown[str]
-    query_key: Shown[str]
-    system: Shown[str]
-    user: Shown[str]
-    request: Any  # as it is sent
-
-
 def requests_table(previews: Iterable[RequestPreview]) -> Table:
     """Return a row for each request, with its texts."""
-    return table_of(RequestRow, map(_request_row, previews), "tourney/plan-request@1", "Requests")
-
-
-def _request_row(preview: RequestPreview) -> RequestRow:
-    pairing, query = preview.match.pairing, preview.query
-    return RequestRow(
-        dimension=pairing.rubric.dimension,
-        prompt=pairing.prompt.prompt_id,
-        order=query.order,
-        entrant_a=pairing.a.entrant.entrant_id,
-        entrant_b=pairing.b.entrant.entrant_id,
-        judge=preview.judge.judge_id,
-        provider=preview.judge.provider,
-        query_key=query.query_key,
-        system=query.system,
-        user=query.user,
-        request=preview.request,
-    )
+    return table_of(RequestPreview, previews, "tourney/plan-request@1", "Requests")
 
 
 _NO_REQUEST: Final[Mapping[str, str]] = {
@@ -328,20 +295,19 @@ def requests_text(previews: Iterable[RequestPreview]) -> str:
 
 
 def _request_text(preview: RequestPreview) -> str:
-    fields, query = _request_row(preview)._asdict(), preview.query
     if preview.request is None:
-        request = _NO_REQUEST[preview.judge.provider]
+        request = _NO_REQUEST[preview.provider]
     else:
-        named = {query.system: "(the system text)", query.user: "(the user text)"}
+        named = {preview.system: "(the system text)", preview.user: "(the user text)"}
         parameters = _with_names(preview.request, named)
         request = as_json(parameters, indent=2).rstrip()
     return "\n".join(
         [
             "{dimension}: prompt {prompt}, {order}, {entrant_a} against {entrant_b};"
-            " judge {judge} ({provider})".format_map(fields),
+            " judge {judge} ({provider})".format_map(preview._asdict()),
             *("----- request -----", request),
-            *("----- system text -----", shown(query.system)),
-            *("----- user text -----", shown(query.user)),
+            *("----- system text -----", escaped(preview.system)),
+            *("----- user text -----", escaped(preview.user)),
             "----- end -----",
         ]
     )

@@ -17,8 +17,8 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.report.text import without_middle
 from ledger.identity import Json
-from projections.artifacts.escaping import csv_cell, markdown_text, one_line, shown_json
-from projections.results.columns import Column, csv_of
+from projections.artifacts.escaping import csv_cell, escaped_json, markdown_text, one_line
+from projections.results.columns import KEPT, Column, csv_of
 
 _FIGURES: Final = "commands.report.drawings.figures"  # imported when one is asked for
 _NO_FIGURE: Final = (
@@ -110,7 +110,8 @@ def _titled(table: Table) -> tuple[list[str], list[layout.ShownColumn]]:
     for column in table.columns:
         values = [row[column.key] for row in table.rows]
         first = values[0]
-        if column.key in _IN_TITLE and isinstance(first, str) and {*map(str, values)} == {first}:
+        may_move = column.key in _IN_TITLE and column.importance <= KEPT
+        if may_move and isinstance(first, str) and {*map(str, values)} == {first}:
             in_title.append(first)
         elif not column.is_counted or any(value != 0 for value in values):
             texts = tuple(_cell(value, column) for value in values)
@@ -160,7 +161,7 @@ def _jsonl(table: Table) -> str:
 def as_json(value: Json, indent: int | None = None) -> str:
     """Return a value as JSON, invisible characters escaped, that ends its line."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return f"{shown_json(text)}\n"
+    return f"{escaped_json(text)}\n"
 
 
 def _csv(table: Table) -> str:

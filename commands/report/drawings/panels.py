@@ -18,7 +18,7 @@ from commands.report.drawings.svg import (
 )
 from commands.report.text import decimal
 from commands.report.text import interval as interval_between
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import escaped
 
 _CHARACTER: Final = 7.4  # of a text, in pixels
 _LONGEST: Final = 32  # characters of a name; longer ones lose their middle
@@ -48,7 +48,7 @@ def _widest(texts: Iterable[str]) -> float:
 
 def _short(name: str) -> str:
     """Return a name on one line, without its middle where it is too long."""
-    said = " ".join(shown(name).split())
+    said = " ".join(escaped(name).split())
     if len(said) <= _LONGEST:
         return said
     half = _LONGEST // 2

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from markupsafe import Markup
 
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import escaped
 
 Drawing: TypeAlias = Markup
 """SVG that is safe to show: every text in it is escaped."""
@@ -63,7 +63,7 @@ def picture(
 
 def described(title: str, about: str) -> Drawing:
     """Return the title and the description of a drawing, for who does not see it."""
-    return Markup("<title>{}</title><desc>{}</desc>").format(shown(title), shown(about))
+    return Markup("<title>{}</title><desc>{}</desc>").format(escaped(title), escaped(about))
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Drawing:
@@ -80,7 +80,7 @@ def path(points: Iterable[tuple[float, float]], kind: str) -> Drawing:
 def text(x: float, y: float, said: str, anchor: str = "middle", kind: str = "label") -> Drawing:
     """Write a text on one line."""
     return Markup('<text class="{}" x="{}" y="{}" text-anchor="{}">{}</text>').format(
-        kind, x, y, anchor, shown(said)
+        kind, x, y, anchor, escaped(said)
     )
 
 

@@ -112,14 +112,14 @@ class Work:
     def fates(self) -> dict[int, str]:
         """The fate of each number; "answered" if it was."""
         return {
-            each.request: each.answer.fate if isinstance(each.answer, NoReply) else "answered"
-            for each in self.settled
+            number: answer.fate if isinstance(answer, NoReply) else "answered"
+            for number, answer in self.settled
         }
 
     @property
     def reasons(self) -> list[str]:
         """The reasons of those without an answer."""
-        return [each.answer.reason for each in self.settled if isinstance(each.answer, NoReply)]
+        return [answer.reason for _, answer in self.settled if isinstance(answer, NoReply)]
 
 
 @given(n=st.integers(0, 30), n_at_a_time=st.integers(1, 8))
@@ -133,8 +133,8 @@ def test_each_request_is_sent_once_and_settled_once(n: int, n_at_a_time: int) ->
 
     work = Work(n).run(ask, n_at_a_time=n_at_a_time)
 
-    assert sorted(asked) == sorted(each.request for each in work.settled) == list(range(n))
-    assert all(each.answer == str(each.request) for each in work.settled)
+    assert sorted(asked) == sorted(number for number, _ in work.settled) == list(range(n))
+    assert all(answer == str(number) for number, answer in work.settled)
 
 
 @given(n=st.integers(1, 12), n_at_a_time=st.integers(1, 5), data=st.data())
@@ -165,7 +165,7 @@ def test_every_request_that_was_taken_is_settled_whatever_happens(
     else:
         assert not work.left
 
-    assert sorted(each.request for each in work.settled) == list(range(sum(work.took)))
+    assert sorted(number for number, _ in work.settled) == list(range(sum(work.took)))
 
 
 def test_where_a_cap_lets_too_few_be_sent_no_rejection_is_final() -> None:
@@ -416,7 +416,7 @@ def test_an_answer_to_an_earlier_request_proves_nothing() -> None:
     held: HeldRejections[int] = HeldRejections()
     work.run(ask, n_at_a_time=2, held=held)
 
-    assert [each.request for each in work.settled] == [0, 1]  # the rejection came last, at the end
+    assert [number for number, _ in work.settled] == [0, 1]  # the rejection came last, at the end
 
 
 def test_rejections_for_reasons_of_their_own_are_final() -> None:
@@ -542,7 +542,7 @@ def test_a_request_that_hangs_is_told_of_while_it_hangs() -> None:
     work = Telling(1)
     work.run(lambda number: f"{number} {told.wait(PATIENCE_S)}", pace=HurriedTime().pace())
 
-    assert work.settled == [Settled(0, "0 True")]
+    assert work.settled == [(0, "0 True")]
     assert work.told[0].startswith("waiting for the server since ")
     assert "1 request without an answer" in work.told[0]
 

@@ -212,7 +212,7 @@ def test_an_exported_table_is_imported_as_the_same_battles(
     """Whatever the names: commas, quotes, line ends, formulas, composed letters or not."""
     folder = tmp_path_factory.mktemp("exported")
     for file in (folder / "battles.csv", folder / "battles.parquet"):
-        write_records(of_imported([event]), file, columns=plain.COLUMNS, row_of=plain.row_of)
+        write_records(of_imported([event]), file, plain.COLUMNS)
 
         with Ledger.in_memory() as ledger:
             take_in(ledger, file)

@@ -8,7 +8,8 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError
-from commands.importing.responses import BadLine, ImportedResponses, bad_lines, import_responses
+from commands.importing.formats.rows import BadRow
+from commands.importing.responses import ImportedResponses, bad_lines, import_responses
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import digest_of_bytes
@@ -195,7 +196,7 @@ def test_a_torn_last_line_can_be_left_out(recorder: Recorder, file: Path) -> Non
 
     imported = take_in(recorder, file, skip_bad=True)
 
-    assert [(each.line, each.why) for each in imported.bad] == [
+    assert [(each.line, each.why) for _, each in imported.bad] == [
         (3, "not JSON: Input data was truncated")
     ]
     assert responses(recorder).keys() == {("base", P1)}
@@ -250,7 +251,7 @@ def test_of_two_texts_for_one_response_the_first_can_be_kept(
     imported = import_responses(recorder, opening, [file], skip_bad=True)
 
     assert [each.response.text for each in imported.new] == ["base on p1"]
-    assert [each.line for each in imported.bad] == [2]
+    assert [each.line for _, each in imported.bad] == [2]
 
 
 def test_what_was_said_anew_of_one_response_contradicts_nothing(
@@ -281,7 +282,7 @@ def test_a_file_that_cannot_be_read_is_named(
 
 def test_the_first_bad_lines_are_listed_and_the_others_counted(file: Path) -> None:
     """Of a file of another kind every line is bad."""
-    bad = [BadLine(file, line, "why") for line in range(1, 24)]
+    bad = [(file, BadRow(line, "why")) for line in range(1, 24)]
 
     lines = list(bad_lines(bad))
 

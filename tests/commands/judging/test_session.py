@@ -9,13 +9,10 @@ from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, Refused, WorkInFlight
 from commands.judging.batches import attending_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
+from commands.judging.plan import JudgingOptions, JudgingPlan, plan_judging, require_cap_can_be_kept
 from commands.judging.session import (
-    JudgingOptions,
-    JudgingPlan,
     batches_not_received,
     judge_with_consent,
-    plan_judging,
-    require_cap_can_be_kept,
     require_none_in_flight,
 )
 from commands.ports import LocalJudge

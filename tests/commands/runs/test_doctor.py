@@ -422,3 +422,19 @@ def test_a_bank_that_cannot_be_read_is_bad(tmp_path: Path) -> None:
 
     assert found.grade == "bad"
     assert "there is no such prompt bank" in found.says
+
+
+def test_files_that_would_end_a_run_are_named(tmp_path: Path) -> None:
+    """A run would stop there; answers can be read only where the bank can."""
+    lacking = [
+        '[[entrants]]\nid = "given"\nresponses = "none.csv"',
+        '[[evaluations]]\nid = "graded"\nuses = "bank-rollout"\nrubric = "none.md"',
+    ]
+    without_bank = found(tmp_path / "tournament.db", tables=lacking)
+    write_bank(tmp_path / "bank.jsonl", [{"prompt_id": "p", "text": "Why?", "source": "s"}])
+
+    seen = found(tmp_path / "tournament.db", tables=lacking)
+
+    assert seen["rubric of [[evaluations]] 'graded'"].grade == "bad"
+    assert "none.csv: there is no such file" in seen["answers of [[entrants]] 'given'"].says
+    assert seen.keys() - without_bank.keys() == {"answers of [[entrants]] 'given'"}

@@ -10,7 +10,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import AuditDisagrees, ConfigurationError, NoCredentials, ProviderError
 from commands.judging.judge import JudgeTask, judge_open
 from commands.judging.panel import panel_of
-from commands.judging.session import JudgingOptions
+from commands.judging.plan import JudgingOptions
 from commands.ports import Console, Generator, LocalJudge, no_progress
 from commands.runs.register import selected_prompts
 from commands.runs.run import PublishedRun, RunSummary, publish, run_tournament

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from commands.decisions.recorder import Recorder
 from commands.errors import ProviderError, Refused
-from commands.judging.judge import JudgeTask, begun_again, judge_open
+from commands.judging.judge import JudgeTask, judge_open, resumed
 from commands.ports import Answer, NoReply, no_progress
 from commands.spending.budget import BudgetReached, at_risk_usd, n_affordable
 from ledger.events.money import Usage
@@ -129,7 +129,7 @@ def test_what_may_have_been_billed_is_not_sent_again_by_the_same_command(
 
     first = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     n_asked = len(port.asked)
-    later = begun_again(recorder, task)
+    later = resumed(recorder, task)
     second = judge_open(recorder, later, lambda *_: port, on_progress=no_progress)
 
     assert (first.n_verdicts, first.n_failed, n_asked) == (13, 3, 16)
@@ -181,7 +181,7 @@ def test_a_request_of_a_process_that_died_counts_until_it_is_known(
     second = Recorder(ledger, STREAM)
     n_under_way = at_risk_usd(second.state)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=USED))
-    again = begun_again(second, priced)
+    again = resumed(second, priced)
     judge_open(second, again, lambda *_: port, on_progress=no_progress)
 
     assert n_under_way == at_risk_usd(second.state) == 4.0  # as many as were sent at a time

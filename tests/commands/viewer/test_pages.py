@@ -20,7 +20,7 @@ from ledger.events.judging import VerdictReceived
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Dimension, JudgeId
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import escaped
 from projections.tournament.requests import Bill
 from projections.tournament.spend import Spend, SpendKey
 from tests.support.builders.events import STREAM, entrant, judge, opened, prompt, rubric
@@ -271,4 +271,4 @@ def test_what_people_and_models_wrote_has_no_effect(text: str) -> None:
         assert not [name for _, *names in kinds for name in names if name.startswith("on")]
         assert not set(source) & set(MADE_VISIBLE)
         assert not links(source, '(?!/(?!/)|#)[^"]*')
-    assert shown(text).split()[0] in unescape(text_of(sources[2]))
+    assert escaped(text).split()[0] in unescape(text_of(sources[2]))

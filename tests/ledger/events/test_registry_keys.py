@@ -12,17 +12,17 @@ from ledger.events.judging import batch_key, part_key, query_key, repeat_key
 from ledger.events.responses import response_key
 from ledger.identity import Dimension, digest_of, digest_of_bytes
 from tests.support.builders.events import STREAM, key
-from tests.support.goldens.events import SAMPLES
+from tests.support.goldens.events import STORED, read
 
 TWO = (key("one"), key("two"))
 KEYS = Path(__file__).parents[2] / "golden" / "event_keys.json"
 
 
 def test_each_event_is_known_by_the_key_that_it_always_had() -> None:
-    """The same fact told again is found by it; an event of a new type adds its key to the file."""
+    """The same fact told again is found by it; a new golden adds its key to the file."""
     pinned = json.loads(KEYS.read_text(encoding="utf-8"))
 
-    assert {name: [*event.natural_key] for name, event in SAMPLES.items()} == pinned
+    assert {path.name: [*read(path).natural_key] for path in STORED} == pinned
 
 
 def test_a_name_is_the_digest_of_all_that_determines_what_it_names() -> None:

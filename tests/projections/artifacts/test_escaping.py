@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from projections.artifacts.escaping import (
     csv_cell,
+    escaped,
+    escaped_json,
     guarded,
     markdown_text,
     one_line,
-    shown,
-    shown_json,
     unguarded,
 )
 
@@ -35,20 +35,20 @@ from projections.artifacts.escaping import (
 )
 def test_what_works_on_a_terminal_unseen_is_spelled_out(text: str, safe: str) -> None:
     """A response may recolour, overwrite or reverse what stands beside it."""
-    assert shown(text) == safe
+    assert escaped(text) == safe
 
 
 def test_ordinary_text_is_shown_as_it_is() -> None:
     """Letters of any script, accents, symbols and layout are no attack."""
     text = "5 µg/kg\tfür Ωmega\n\u4e2d\u6587 \U0001f48a [red] </b> e\u0301"
 
-    assert shown(text) == shown_json(text) == text
+    assert escaped(text) == escaped_json(text) == text
 
 
 @given(st.text(alphabet=st.characters(codec=None)))
 def test_nothing_hidden_is_left_in_any_text(text: str) -> None:
     """The list of categories is closed: what is not named is visible."""
-    categories = {unicodedata.category(c) for c in shown(text) if c not in "\n\t"}
+    categories = {unicodedata.category(c) for c in escaped(text) if c not in "\n\t"}
 
     assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -66,10 +66,10 @@ def test_json_made_safe_says_the_same(text: str) -> None:
     """Data is for machines, which must get every character back."""
     plain = json.dumps({"text": text}, ensure_ascii=False)
 
-    safe = shown_json(plain)
+    safe = escaped_json(plain)
 
     assert json.loads(safe) == {"text": text}
-    assert safe == shown(safe)
+    assert safe == escaped(safe)
 
 
 def test_a_cell_is_one_line_of_single_spaces() -> None:

@@ -1,5 +1,6 @@
 """What a tournament is made of: what it takes from its own stream and others, and what it spent."""
 
+from dataclasses import replace as replace_fields
 from typing import get_args
 
 import pytest
@@ -51,6 +52,7 @@ from tests.support.builders.worlds import (
     publication,
     unanswerable,
 )
+from tests.support.goldens.events import SAMPLES
 
 
 def names(tournament: Tournament) -> list[str]:
@@ -406,3 +408,32 @@ def test_what_a_server_does_not_take_holds_for_every_tournament_of_a_ledger() ->
 
     assert own.refused_parameters == foreign.refused_parameters == (refused,)
     assert own.newest is None
+
+
+OF_OTHERS = {  # what imported sets, evaluations, audits and redactions are made of
+    "BattlesImported",
+    "EvaluationCompleted",
+    "EvaluationPlanned",
+    "EventRedacted",
+    "ItemRegistered",
+    "LedgerMerged",
+    "RatingsImported",
+    "SampleObserved",
+    "SampleUnscorable",
+    "ScoreShared",
+}
+
+
+def test_an_event_changes_a_tournament_unless_it_is_of_something_else() -> None:
+    """One that was added to the registry and forgotten here would be paid for, and asked again."""
+    batch = SAMPLES["JudgeBatchPlanned.v1.json"]
+    before = known(batch)
+    unheard = {
+        type(event).__name__
+        for event in SAMPLES.values()
+        if event != batch
+        and replace_fields(known(batch, event), version=before.version, newest=before.newest)
+        == before
+    }
+
+    assert unheard == OF_OTHERS

@@ -10,7 +10,7 @@ from commands.batching.recovery import adopt_named, forget_batch
 from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
 from commands.judging.batches import JudgeSide, attending_batches, judge_in_batches
-from commands.judging.judge import JudgeTask, JudgingSummary, begun_again
+from commands.judging.judge import JudgeTask, JudgingSummary, resumed
 from commands.ports import BatchJudge, BatchJudgeOf, Reply, no_progress
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.money import Usage
@@ -120,7 +120,7 @@ def batched(
     recorder: Recorder, task: JudgeTask, port_of: BatchJudgeOf, how: BatchOptions
 ) -> JudgingSummary:
     """Judge as a command does: receive what earlier ones sent, then what is open."""
-    task = begun_again(recorder, task)
+    task = resumed(recorder, task)
     with attending_batches(recorder, how.tell):
         reception = receiver(recorder, port_of, how)
         reception.receive_earlier()

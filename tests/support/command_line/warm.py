@@ -51,7 +51,7 @@ _NOT_HERE: Final = {
     *("--rescore", "evaluate", "results"),  # which import what their user wrote
     *("hydra-weights", "mlflow", "wandb"),  # whose packages are large, or stay about
 }
-_ASKING: Final = ("commands.entrants.session", "commands.judging.session")
+_ASKING: Final = ("commands.entrants.session", "commands.judging.plan", "commands.judging.session")
 MOST_QUERIES: Final = "MOST_QUERIES"
 """The variable by which a test has small batches; the constant's name, too."""
 

@@ -15,7 +15,7 @@ from commands.backends.endpoint.askers import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, ProviderError, SpendLimitReached
-from commands.judging.judge import JudgeTask, begun_again, judge_open
+from commands.judging.judge import JudgeTask, judge_open, resumed
 from commands.ports import Answer, Judge, NoReply, Reply, no_progress
 from commands.spending.budget import PriceUnknown, at_risk_usd
 from ledger.errors import TourneyError
@@ -143,7 +143,7 @@ def test_a_server_without_a_price_goes_on_without_a_cap_only(
     fake.inject(Fault("server_error"))
 
     done = judge_open(recorder, free, lambda *_: served(fake.url), on_progress=no_progress)
-    capped = begun_again(recorder, replace(free, max_usd=1.0))
+    capped = resumed(recorder, replace(free, max_usd=1.0))
     with pytest.raises(PriceUnknown):
         judge_open(recorder, capped, lambda *_: served(fake.url), on_progress=no_progress)
 

@@ -78,7 +78,7 @@ def test_what_cannot_be_measured_is_not_zero() -> None:
             "no response has p_correct: only entrants with needs_uncertainty = ",
         ),
         (
-            fragility_table([], facts={}),
+            fragility_table([]),
             "No two entrants have finite ratings that compare, so no pr",
         ),
         (
@@ -116,7 +116,7 @@ def test_a_table_names_the_first_decisive_prompts_and_data_all() -> None:
         FragilityRow("style", "cat", "dan", 1.0, None, 9, None),
     ]
 
-    table = fragility_table(gaps, facts={})
+    table = fragility_table(gaps)
 
     assert [row["n_decisive"] for row in table.rows] == [4, 0, None]
     assert "p1, \N{EN DASH}, 3, ..." in rendered(table, Format.MD)

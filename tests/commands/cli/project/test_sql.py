@@ -28,6 +28,15 @@ def test_hostile_texts_and_names_are_escaped() -> None:
     assert "'=1+1" in rendered(table, Format.CSV)
 
 
+def test_each_column_that_a_query_names_is_shown() -> None:
+    """Other tables have a judge that all rows share in their title; here it is the answer."""
+    answer = Answer(("judge", "dimension"), (("sonnet", "style"), ("sonnet", "style")))
+
+    shown = rendered(answer_table(answer, is_cut=True))
+
+    assert shown.split() == ["Answer", "judge", "dimension", *("sonnet", "style") * 2]
+
+
 def test_no_rows_are_said_to_be_none() -> None:
     """An empty screen would leave open whether it worked."""
     assert rendered(answer_table(Answer(("n",), ()), is_cut=True)) == "The query found no rows.\n"

@@ -11,7 +11,7 @@ from commands.cli.tables.plan import (
     requests_text,
 )
 from commands.decisions.recorder import MissingVerdicts
-from commands.judging.preview import RequestPreview
+from commands.judging.preview import preview_of
 from ledger.identity import Dimension
 from tests.support.builders.events import judge
 from tests.support.builders.money import OPUS_JUDGE, USED, cost_of, paid, put, world
@@ -94,7 +94,7 @@ def test_a_plan_shows_tokens_for_each_dimension_of_a_judge_that_costs() -> None:
 def test_a_judge_on_this_machine_is_shown_its_texts_and_no_request(provider: str, why: str) -> None:
     """A rubric may be written before a judge is chosen; what nobody is sent is not made up."""
     match = matches_of(after(*world()))[0]
-    preview = RequestPreview(match, judge("mine", provider=provider), None)
+    preview = preview_of(match, judge("mine", provider=provider), None)
 
     text = requests_text([preview, preview])
     (row,) = requests_table([preview]).rows

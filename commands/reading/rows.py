@@ -1,4 +1,4 @@
-"""Results as typed rows: ratings, win rates, outcomes, spend and metrics.
+"""Make the typed rows of results: ratings, win rates, outcomes, spend and metrics.
 
 What rests on battles is of a tournament or of an imported set.
 """
@@ -30,7 +30,7 @@ from projections.tournament.spend import Spend, SpendKey
 from projections.tournament.state import Tournament
 from projections.tournament.waves import looked_at, n_spared, stops_of
 
-_OF_REPORT: Final = {"k_sweep": EloParameters().k_sweep, "bootstraps": 0}
+_ELO_OF_REPORT: Final = {"k_sweep": EloParameters().k_sweep, "bootstraps": 0}
 
 
 def results_now(source: JudgedTournament, head: Head) -> Results:
@@ -49,7 +49,7 @@ def results_now(source: JudgedTournament, head: Head) -> Results:
         mode="headline",
         judge=source.judge.judge_id,
         policy=source.rule.policy,
-        elo=elo_parameters(source.settings("elo"), _OF_REPORT),
+        elo=elo_parameters(source.settings("elo"), _ELO_OF_REPORT),
         entrants=tuple(source.roster),
         prompts=tuple(prompt.prompt_id for prompt in state.bank),
         bradley_terry=bradley_terry_parameters(source.settings("bradley_terry"), {}),
@@ -88,16 +88,16 @@ def bias_rows(source: JudgedTournament) -> Iterator[BiasRow]:
 
 def outcome_rows(compared: Iterable[Compared]) -> Iterator[OutcomeRow]:
     """Yield pairings, single orders of them, or imported battles, with their status."""
-    for each in compared:
+    for comparison in compared:
         yield OutcomeRow(
-            id=each.battle_id,
-            dimension=each.dimension,
-            prompt=each.prompt_id,
-            entrant_a=each.entrant_a,
-            entrant_b=each.entrant_b,
-            order=each.order,
-            status=each.status,
-            winner=each.winner,
+            id=comparison.battle_id,
+            dimension=comparison.dimension,
+            prompt=comparison.prompt_id,
+            entrant_a=comparison.entrant_a,
+            entrant_b=comparison.entrant_b,
+            order=comparison.order,
+            status=comparison.status,
+            winner=comparison.winner,
         )
 
 
@@ -150,14 +150,12 @@ def spared_by_looks(state: Tournament, spent: Mapping[SpendKey, Bill]) -> Spared
     n_comparisons = n_spared(state)
     if not n_comparisons:
         return NOTHING_SPARED
-    judge, dimensions = (
-        looked_at(state).judge_id,
-        {rubric.dimension for rubric in state.dimensions},
+    judge_id = looked_at(state).judge_id
+    dimensions = {rubric.dimension for rubric in state.dimensions}
+    on_pairs = (
+        bill for key, bill in spent.items() if key.judge == judge_id and key.dimension in dimensions
     )
-    bills = (
-        bill for key, bill in spent.items() if key.judge == judge and key.dimension in dimensions
-    )
-    total = sum(bills, Bill())
+    total = sum(on_pairs, Bill())
     if not total.n_replies or total.n_unpriced:
         return Spared(n_comparisons, None)
     return Spared(n_comparisons, _n_queries_spared(state) * total.usd / total.n_replies)
@@ -176,7 +174,7 @@ def _n_queries_spared(state: Tournament) -> int:
     )
 
 
-def rows_of_metrics(measured: RunMetrics) -> Iterator[MetricRow]:
+def metric_rows(measured: RunMetrics) -> Iterator[MetricRow]:
     """Yield the metrics of a run."""
     plan = measured.run.plan
     for metric in measured.metrics:

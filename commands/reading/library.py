@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
 
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
-from commands.reading import results
 from commands.reading.judged_tournament import (
     JudgedTournament,
     OutcomeSource,
@@ -22,10 +21,20 @@ from commands.reading.judged_tournament import (
 )
 from commands.reading.parameters import bradley_terry_parameters, elo_parameters, require_anchor
 from commands.reading.resolve import tournament_at
+from commands.reading.rows import (
+    bias_rows,
+    bills_of,
+    curve_rows,
+    fragility_rows,
+    metric_rows,
+    outcome_rows,
+    response_rows,
+    sample_rows,
+)
 from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import escaped
 from projections.evaluations.curve import training_points
 from projections.evaluations.metrics import metrics_of
 from projections.evaluations.samples import ASKED_EVENTS, Items, asked_evaluations_of
@@ -46,29 +55,29 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-RowType = TypeVar("RowType", bound=NamedTuple)
+Row = TypeVar("Row", bound=NamedTuple)
 _SHOWN: Final = 60  # rows in a notebook
 _LIBRARIES: Final = ("pandas", "polars")  # the first that is installed makes the frame
 
 
 @dataclass(frozen=True, repr=False)
-class Rows(Sequence[RowType]):
+class Rows(Sequence[Row]):
     """An immutable sequence of rows of one kind."""
 
-    kind: type[RowType]
-    rows: tuple[RowType, ...]
+    kind: type[Row]
+    rows: tuple[Row, ...]
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.rows)
 
     @overload
-    def __getitem__(self, index: int) -> RowType: ...
+    def __getitem__(self, index: int) -> Row: ...
 
     @overload
-    def __getitem__(self, index: slice) -> "Rows[RowType]": ...
+    def __getitem__(self, index: slice) -> "Rows[Row]": ...
 
-    def __getitem__(self, index: int | slice) -> "RowType | Rows[RowType]":
+    def __getitem__(self, index: int | slice) -> "Row | Rows[Row]":
         """Return a row, or rows of the same kind."""
         return Rows(self.kind, self.rows[index]) if isinstance(index, slice) else self.rows[index]
 
@@ -80,7 +89,7 @@ class Rows(Sequence[RowType]):
         """Show a table in a notebook, of the first rows; every text in it is escaped."""
 
         def cells(row: Iterable[object]) -> str:
-            inside = (escape(shown("" if cell is None else str(cell))) for cell in row)
+            inside = (escape(escaped("" if cell is None else str(cell))) for cell in row)
             return "".join(f"<td>{cell}</td>" for cell in inside)
 
         about = {column.key: column.about for column in columns_of(self.kind)}
@@ -116,18 +125,16 @@ class Rows(Sequence[RowType]):
         """
         if library not in {None, *_LIBRARIES}:  # whose name may be anybody's: do not install it
             raise ConfigurationError([f"library {library!r} is not known; known: pandas, polars"])
-        chosen = next(
-            (each for each in _LIBRARIES if library in {each, None} and find_spec(each)), None
-        )
-        if chosen is None:
-            wanted = library or "pandas or polars"
-            lacking = f"it is not installed: pip install {library}"
-            neither = "neither is installed: pip install pandas"
+        names = _LIBRARIES if library is None else (library,)
+        installed = next((name for name in names if find_spec(name)), None)
+        if installed is None:
+            lacking = "neither is" if library is None else "it is not"
             raise ModuleNotFoundError(
-                f"to_frame() needs {wanted}, and {lacking if library else neither}"
+                f"to_frame() needs {library or 'pandas or polars'}, and {lacking} installed:"
+                f" pip install {names[0]}"
             )
-        module, columns = import_module(chosen), list(self.kind._fields)
-        if module.__name__ == "pandas":
+        module, columns = import_module(installed), list(self.kind._fields)
+        if installed == "pandas":
             return module.DataFrame(list(self.rows), columns=columns)
         return module.DataFrame(self.rows, schema=columns, orient="row", infer_schema_length=None)
 
@@ -209,12 +216,12 @@ class OutcomesView(ABC):
 
     def fragility(self) -> Rows[FragilityRow]:
         """Return how few prompts decide who is ahead, for each two neighbours by Bradley-Terry."""
-        return Rows(FragilityRow, tuple(results.fragility_rows(self._outcomes)))
+        return Rows(FragilityRow, tuple(fragility_rows(self._outcomes)))
 
     def outcomes(self) -> Rows[OutcomeRow]:
         """Return every planned comparison, or every imported battle, with its outcome or status."""
         compared = chain.from_iterable(self._outcomes.compared.values())
-        return Rows(OutcomeRow, tuple(results.outcome_rows(compared)))
+        return Rows(OutcomeRow, tuple(outcome_rows(compared)))
 
 
 @dataclass(frozen=True)
@@ -230,17 +237,17 @@ class TournamentView(OutcomesView):
         """Return what is known of the judges' biases, by the recorded verdicts on all prompts."""
         if self.perspective.where:
             raise ConfigurationError(["bias is measured on all prompts: leave out where"])
-        return Rows(BiasRow, tuple(results.bias_rows(self._reading)))
+        return Rows(BiasRow, tuple(bias_rows(self._judged)))
 
     def responses(self) -> Rows[ResponseRow]:
         """Return every planned response."""
-        source = self._reading
-        rows = results.response_rows(source.state)
+        source = self._judged
+        rows = response_rows(source.state)
         return Rows(ResponseRow, tuple(row for row in rows if row.prompt in source.prompts))
 
     def spend(self) -> Rows[SpendRow]:
         """Return the cost of judges' replies, at the prices of their time."""
-        bills = results.bills_of(self._reading, self._spend)
+        bills = bills_of(self._judged, self._spend)
         return Rows(
             SpendRow, tuple(SpendRow(**key._asdict(), **bill.fields) for key, bill in bills)
         )
@@ -251,28 +258,28 @@ class TournamentView(OutcomesView):
 
     def metrics(self) -> Rows[MetricRow]:
         """Return the metrics of each entrant on each evaluation."""
-        runs, _ = self._evaluations
-        rows = map(results.rows_of_metrics, map(metrics_of, runs.runs))
-        return Rows(MetricRow, tuple(chain.from_iterable(rows)))
+        evaluations, _ = self._evaluations
+        of_runs = (metric_rows(metrics_of(run)) for run in evaluations.runs)
+        return Rows(MetricRow, tuple(chain.from_iterable(of_runs)))
 
     def curve(self) -> Rows[CurveRow]:
         """Return the metrics of evaluations over the steps of trainings."""
-        runs, _ = self._evaluations
-        return Rows(CurveRow, tuple(results.curve_rows(training_points(runs))))
+        evaluations, _ = self._evaluations
+        return Rows(CurveRow, tuple(curve_rows(training_points(evaluations))))
 
     def samples(self) -> Rows[SampleRow]:
         """Return what evaluations asked, and what came of each sample, as planned last."""
-        runs, items = self._evaluations
-        rows = (results.sample_rows(run, items) for run in runs.runs)
-        return Rows(SampleRow, tuple(chain.from_iterable(rows)))
+        evaluations, items = self._evaluations
+        of_runs = (sample_rows(run, items) for run in evaluations.runs)
+        return Rows(SampleRow, tuple(chain.from_iterable(of_runs)))
 
     @property
     def _outcomes(self) -> JudgedTournament:
-        return self._reading
+        return self._judged
 
     @property
     def _spend(self) -> Spend:
-        return self._reading.folded(spend_of(self.tournament))
+        return self._judged.folded(spend_of(self.tournament))
 
     @property
     def _evaluations(self) -> tuple[Evaluations, Items]:
@@ -282,7 +289,7 @@ class TournamentView(OutcomesView):
         return evaluations, items
 
     @cached_property
-    def _reading(self) -> JudgedTournament:
+    def _judged(self) -> JudgedTournament:
         with Ledger.read_only(self.ledger) as opened:
             state = tournament_at(opened, self.tournament, self.as_of)
         return judged_tournament(state, self.ledger, self.as_of, self.perspective, str)

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from commands.reading.results import NOTHING_SPARED, Spared, spared_by_looks
+from commands.reading.rows import NOTHING_SPARED, Spared, spared_by_looks
 from ledger.identity import Dimension, JudgeId
 from projections.tournament.designs import planned_orders
 from projections.tournament.requests import Bill

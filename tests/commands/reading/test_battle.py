@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.reading.judged_tournament import battle_named
+from commands.reading.battle import pairings_of_battle
 from projections.tournament.state import Tournament
 from tests.support.builders.events import entrant, known, opened, prompt, rubric
 from tests.support.builders.worlds import RUBRICS, cup, planned_pairings
@@ -17,14 +17,14 @@ CUP = known(*cup())
 def refusal(state: Tournament, name: str, *entrants: str) -> str:
     """Return why a battle is not found."""
     with pytest.raises(ConfigurationError) as caught:
-        battle_named(state, name, entrants)
+        pairings_of_battle(state, name, entrants)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("entrants", [(), ("tuned", "base")])
 def test_two_entrants_need_not_be_named(entrants: Sequence[str]) -> None:
     """There is only one battle on the prompt, on each dimension."""
-    found = battle_named(PAIR, "p1", entrants)
+    found = pairings_of_battle(PAIR, "p1", entrants)
 
     assert [each.rubric.dimension for each in found] == ["factuality", "utility"]
     assert {each.entrants for each in found} == {frozenset({"base", "tuned"})}
@@ -34,7 +34,9 @@ def test_a_battle_is_named_by_the_start_of_its_id() -> None:
     """As git does: what is listed need not be copied whole."""
     every = planned_pairings(CUP)
 
-    assert [battle_named(CUP, each.battle_id[:12]) for each in every] == [(each,) for each in every]
+    assert [pairings_of_battle(CUP, each.battle_id[:12]) for each in every] == [
+        (each,) for each in every
+    ]
     assert "begins the ids of 6 battles; give more" in refusal(CUP, "")
 
 

@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from commands.spending.signals import interrupted_by_any_ending, stopping_gently
+from commands.signals import interrupted_by_any_ending, stopping_gently
 
 
 def test_the_first_ctrl_c_says_what_happens_and_the_second_interrupts(
