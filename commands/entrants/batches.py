@@ -10,9 +10,8 @@ from datetime import datetime
 from math import fsum
 from typing import TypeAlias
 
-from commands.batching.receiving import BatchReceiver
+from commands.batching.receiving import BatchOptions, BatchReceiver
 from commands.batching.sending import BatchSender
-from commands.batching.waiting import BatchOptions
 from commands.decisions.commands import (
     Command,
     PlanBatch,

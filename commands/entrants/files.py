@@ -13,9 +13,10 @@ from typing import Final, Literal, TypeAlias
 from msgspec import UNSET, UnsetType
 from pydantic import JsonValue
 
-from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.shards import n_heads_of, shards_of, training_of, uncertainty_of
 from commands.entrants.weights import (
+    FetchSnapshot,
+    find_weights,
     folder_digest,
     head_depth,
     head_layers,

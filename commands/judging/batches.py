@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 
-from commands.batching.receiving import BatchReceiver
+from commands.batching.receiving import BatchOptions, BatchReceiver
 from commands.batching.sending import BatchSender, telling_what_goes_on
-from commands.batching.waiting import BatchOptions
 from commands.decisions.commands import PlanBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.judging.judge import (

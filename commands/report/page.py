@@ -18,9 +18,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from commands.reading.rows import metric_rows
-from commands.report.answers import grids_of
+from commands.report.answers import NOT_OF_ANSWERS, grids_of, shown_answers
 from commands.report.battles import WhichBattles, battles_of
-from commands.report.evaluations import NOT_OF_ANSWERS, shown_answers
 from commands.report.finding import (
     LeadFinding,
     caveats_of,
@@ -42,8 +41,7 @@ from commands.report.judges import (
 from commands.report.money import ValueMap, spending_of, value_map_of
 from commands.report.ratings import Ratings, ratings_of
 from commands.report.subject import RatedDimension, Subject, subject_of
-from commands.report.tables import page_columns
-from commands.report.text import decimal, points
+from commands.report.text import decimal, page_columns, points
 from ledger.identity import PromptId
 from ledger.store import Ledger
 from projections.artifacts.escaping import escaped

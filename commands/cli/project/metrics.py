@@ -152,7 +152,7 @@ def metrics(
 def _today(source: EvaluationReading, config: Path) -> EvaluationReading:
     """Return runs as the code of today scores them."""
     # Imported here: it loads settings and evaluations, which no other reading command needs.
-    rescoring = import_module("commands.evaluating.rescore")
+    rescoring = import_module("commands.evaluating.registry")
     readers = import_module("commands.backends.wiring").READERS
     return source._replace(runs=rescoring.rescore(source.runs, config, readers))
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from commands.batching.receiving import BatchReceiver
+from commands.batching.receiving import BatchOptions, BatchReceiver
 from commands.batching.recovery import adopt_named, forget_batch
-from commands.batching.waiting import BatchOptions
 from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
 from commands.judging.batches import JudgeSide, attending_batches, judge_in_batches

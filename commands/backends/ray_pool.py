@@ -3,27 +3,144 @@
 This process cuts the work into chunks, hands them out and yields what comes back; actors know
 nothing of the ledger. A chunk needs one load of weights and fits a token budget, so that what is
 lost with an actor is small. One that dies is replaced, and only its chunk is done again.
+
+Ray is a cluster's, this machine's, or started for one command: then it listens on this machine
+only, under a key of its own, and leaves no file.
 """
 
+import logging
+import os
+import secrets
+import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
 from commands import ports
-from commands.backends.cluster.session import Place, connected, places
 from commands.backends.loads import BatchQueue, LocalBackend, group_by, load_key, most_tokens
-from commands.errors import ReplicaFailed, counted
+from commands.errors import ConfigurationError, ReplicaFailed, counted
 from commands.ports import Continuation, GenerationTask
 from commands.settings.schema import GenerationSection
 from ledger.errors import TourneyError
 from ledger.events.registration import Entrant
+
+_QUIET: Final[dict[str, Any]] = {"logging_level": logging.ERROR, "log_to_driver": False}
+_OBJECTS_BYTES: Final = 100 * 2**20  # of texts; Ray would reserve a third of the memory
+_LONGEST_FOLDER: Final = 40  # characters: the names of Ray's sockets hold 67 more, of 107
+
+
+class Place(NamedTuple):
+    """What one actor occupies."""
+
+    num_cpus: int
+    num_gpus: int = 0
+
+
+@contextmanager
+def connected() -> Iterator[bool]:
+    """Connect to the Ray of RAY_ADDRESS, else to that of `ray start` here, else to one of our own.
+
+    Yields whether it is of our own: then no other machine can take over.
+
+    Raises:
+        ConfigurationError: The cluster does not answer.
+    """
+    # Ray writes to the standard output, too, where a command's result belongs
+    with _variables({"RAY_USAGE_STATS_ENABLED": "0"}), redirect_stdout(sys.stderr):
+        try:
+            if address := os.environ.get("RAY_ADDRESS") or _started_here():
+                _connect(address)
+                yield False
+            else:
+                with _started() as options:
+                    ray.init(**options)
+                    yield True
+        finally:
+            ray.shutdown()
+
+
+def places(nodes: list[dict[str, Any]], generation: GenerationSection) -> list[Place]:
+    """Return a place for each GPU of a cluster, or else for each machine.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    here = [node["Resources"] for node in nodes if node["Alive"]]
+    n_gpus = 0 if generation.device == "cpu" else sum(int(each.get("GPU", 0)) for each in here)
+    if n_gpus:
+        return [Place(1, 1)] * n_gpus
+    n_cpus = (int(each.get("CPU", 0)) for each in here)
+    found = [Place(n) for n in n_cpus if n]
+    if not found:
+        raise ConfigurationError(["Ray has neither GPUs nor CPUs; see `ray status`"])
+    return found
+
+
+def _started_here() -> str | None:
+    """Return the address of the Ray that `ray start` began on this machine."""
+    noted = Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")  # noqa: S108  # Ray's own
+    return noted.read_text(encoding="utf-8").strip() if noted.exists() else None
+
+
+def _connect(address: str) -> None:
+    try:
+        ray.init(address, **_QUIET)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        why = str(error).strip().partition("\n")[0]
+        fault = f"Ray at {address} does not answer: {why}; see `ray status`, or unset RAY_ADDRESS"
+        raise ConfigurationError([fault]) from error
+
+
+@contextmanager
+def _started() -> Iterator[Mapping[str, Any]]:
+    """Yield the options of a Ray for this process alone, whose files are removed at the end."""
+    folder = gettempdir() if len(gettempdir()) <= _LONGEST_FOLDER else "/tmp"  # noqa: S108  # as Ray's own
+    with (
+        _variables({"RAY_AUTH_TOKEN": _own_key()}),  # else Ray writes one to the user's folder
+        TemporaryDirectory(prefix="ray-", dir=folder, ignore_cleanup_errors=True) as own,
+    ):
+        try:
+            yield {
+                "address": "local",
+                "include_dashboard": False,
+                "object_store_memory": _OBJECTS_BYTES,
+                "_node_ip_address": "127.0.0.1",
+                "_temp_dir": own,
+                **_QUIET,
+            }
+        finally:
+            ray.shutdown()  # before its folder goes
+
+
+@cache
+def _own_key() -> str:
+    """Return a secret of this process; Ray remembers the first that it is given."""
+    return secrets.token_hex(32)
+
+
+@contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the environment within the block."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
 
 _MOST_DEATHS: Final = 3  # at one chunk, or at starting in one place
 _BATCHES: Final = 4  # in a chunk: enough to sort by length within it
@@ -48,11 +165,8 @@ class WorkChunk:
     n_deaths: int = 0
 
 
-class ShareResult(NamedTuple):
-    """The results of a chunk; those before a failure count."""
-
-    batches: tuple[tuple[Any, ...], ...]
-    failure: str | None = None
+ShareResult: TypeAlias = tuple[tuple[tuple[Any, ...], ...], str | None]
+"""The batches of a chunk, and why it failed, if it did; those before a failure count."""
 
 
 class ShareActor:
@@ -71,8 +185,8 @@ class ShareActor:
         try:
             batches.extend(getattr(self._make(), port)(work))
         except TourneyError as error:
-            return ShareResult(tuple(batches), str(error))
-        return ShareResult(tuple(batches))
+            return tuple(batches), str(error)
+        return tuple(batches), None
 
 
 @dataclass(eq=False)
@@ -222,11 +336,12 @@ class RayPool:
                 made = self._result(seat, waiting)
                 if made is None:
                     continue
-                if made.failure is not None:
-                    failures.append(made.failure)
+                batches, failure = made
+                if failure is not None:
+                    failures.append(failure)
                 else:
                     self.fill(port, waiting)  # before anything is recorded: nobody should wait
-                yield from made.batches
+                yield from batches
         finally:  # what nobody waits for any more
             for seat in self.seats:
                 if seat.chunk is not None:

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.cluster.pool import RayPool, ShareActor, WorkChunk, chunks, next_chunk
 from commands.backends.loads import load_key
+from commands.backends.ray_pool import RayPool, ShareActor, WorkChunk, chunks, next_chunk
 from commands.errors import ReplicaFailed, WeightsError
 from commands.ports import GeneratedText, GenerationTask
 from ledger.events.registration import Entrant

@@ -4,7 +4,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from commands.report.evaluations import shown_answers
+from commands.report.answers import shown_answers
 from commands.report.page import page_of
 from ledger.events.evaluations import PromptItem
 from ledger.events.registry import Event

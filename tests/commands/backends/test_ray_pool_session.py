@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from commands.backends.cluster.session import Place, connected, places
+from commands.backends.ray_pool import Place, connected, places
 from commands.errors import ConfigurationError
 from commands.settings.schema import GenerationSection
 

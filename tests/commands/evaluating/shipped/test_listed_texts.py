@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from commands.evaluating.shipped.texts import Blimp, TextPerplexity
+from commands.evaluating.shipped.listed import Blimp, TextPerplexity
 from tests.support.builders.evaluating import made, refusals, write_lines
 
 PAIRS = [

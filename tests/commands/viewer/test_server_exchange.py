@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 import pytest
 
-from commands.viewer.http_exchange import Access, PageReply, PageRequest
+from commands.viewer.server import Access, PageReply, PageRequest
 
 HOST = "127.0.0.1:8000"
 ACCESS = Access("secret")

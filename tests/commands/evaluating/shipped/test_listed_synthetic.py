@@ -5,8 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.evaluating.shipped.items import shuffle
-from commands.evaluating.shipped.synthetic import Composition, Copying, LastWord
+from commands.evaluating.shipped.listed import Composition, Copying, LastWord, shuffle
 from tests.support.builders.evaluating import made, refusals
 
 HERE = Path()

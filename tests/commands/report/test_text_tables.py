@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from commands.report.tables import page_columns
+from commands.report.text import page_columns
 from projections.results.columns import Column, Shown
 
 

@@ -5,7 +5,7 @@ from html import unescape
 import pytest
 from markdown_it import MarkdownIt
 
-from commands.report.summary import summary_of
+from commands.report.published import summary_of
 from tests.support.builders.events import entrant, judge, opened, prompt, rubric
 from tests.support.builders.reports import HOSTILE, seen, subject, written
 from tests.support.builders.worlds import RUBRICS, cup, history

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from commands.backends.endpoint._replies import reply_of, text_of
+from commands.backends.endpoint.askers import reply_of, text_of
 from commands.ports import GeneratedText
 from ledger.events.money import Usage
 from tests.providers.openai import MODEL

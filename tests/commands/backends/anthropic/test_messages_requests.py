@@ -6,7 +6,7 @@ import pytest
 from anthropic import Anthropic
 from msgspec.structs import replace
 
-from commands.backends.anthropic.requests import AnthropicTokens, RequestForm
+from commands.backends.anthropic.messages import RequestForm, token_counter
 from commands.errors import ProviderError
 from commands.settings.inputs import read_instructions, read_rubric
 from commands.settings.schema import CacheTtl, JudgeSection
@@ -32,10 +32,10 @@ def test_instructions_and_rubric_are_longer_than_the_least_that_is_cached(
     rubric = read_rubric(RUBRICS / f"{dimension}.md", Dimension(dimension))
     instructions = read_instructions(RUBRICS / f"{told}.md")
     with_it = query._replace(system=system_text(instructions, rubric, "line"))
-    tokens = AnthropicTokens(anthropic_client, judge_settings())
+    tokens = token_counter(anthropic_client, judge_settings())
 
-    (n_with,) = tokens.count([with_it]).values()
-    (n_without,) = tokens.count([query._replace(system="judge")]).values()
+    (n_with,) = tokens([with_it]).values()
+    (n_without,) = tokens([query._replace(system="judge")]).values()
 
     n_least = price_table().min_cacheable(JudgeSection().model)
     assert n_with - n_without == pytest.approx(n_recorded, abs=2)
@@ -82,7 +82,7 @@ def test_the_input_of_each_query_is_counted_and_nothing_is_paid(
     long = long._replace(user=long.user + "word " * 100)
 
     counted, with_schema = (
-        AnthropicTokens(anthropic_client, judge_settings(protocol=protocol)).count([short, long])
+        token_counter(anthropic_client, judge_settings(protocol=protocol))([short, long])
         for protocol in ("line", "schema")
     )
 
@@ -96,12 +96,12 @@ def test_counting_is_repeated_and_its_failure_is_ours(
 ) -> None:
     """It costs nothing; a page in its place is no count."""
     fault = Fault(endpoint="count_tokens", kind="rate_limited", retry_after_s=0.01)
-    tokens = AnthropicTokens(anthropic_client, judge_settings())
+    tokens = token_counter(anthropic_client, judge_settings())
     fake_anthropic.inject(fault)
-    assert len(tokens.count(queries(2))) == 2
+    assert len(tokens(queries(2))) == 2
 
     for last, told in ((fault, "HTTP 429"), (replace(fault, kind="page"), "<html>Sign in")):
         fake_anthropic.inject(*[last] * 10)
         with pytest.raises(ProviderError, match=told):
-            tokens.count(queries(1))
+            tokens(queries(1))
         fake_anthropic.clear()

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from commands.batching.waiting import BatchOptions
+from commands.batching.receiving import BatchOptions
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, BatchUncertain, NoCredentials, NotAnswering, WorkInFlight
 from commands.ports import Answer, BatchState

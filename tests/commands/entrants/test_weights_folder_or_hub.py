@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.entrants.folder_or_hub import (
+from commands.entrants.weights import (
     FoundWeights,
     HubSnapshot,
     find_weights,
