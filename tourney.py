@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from commands.evaluating.samples import Inference
     from commands.reading.library import Rows, SetView, TournamentView
     from ledger.store import Ledger
-    from projections.battles.selection import Where
+    from projections.battles.imported_sets import Where
 
 __all__ = [
     "BiasRow",

@@ -361,17 +361,12 @@ BatchResponderOf: TypeAlias = Callable[[Entrant], BatchResponder]
 """Likewise, of an entrant."""
 
 
-class TokenCounter(Protocol):
-    """Counts the input tokens of queries, free of charge."""
+TokenCounter: TypeAlias = Callable[[Sequence[JudgeQuery]], Mapping[Digest, int]]
+"""Counts the input tokens of queries, cached ones included, by query key, free of charge.
 
-    def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
-        """Return the number of input tokens, cached ones included, by query key.
-
-        Raises:
-            NoCredentials: There is no key, or the provider refuses it.
-            ProviderError: The provider keeps failing.
-        """
-
+It raises NoCredentials without a key or if the provider refuses it, and ProviderError if the
+provider keeps failing.
+"""
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and the total."""

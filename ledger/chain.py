@@ -82,16 +82,16 @@ def remaining_payload(data: bytes, schema_version: int) -> tuple[bytes, int]:
         data: As stored.
         schema_version: In which the event was recorded.
     """
-    found = _TOMBSTONE.match(data)
-    if found is None:
+    match = _TOMBSTONE.match(data)
+    if match is None:
         return data, schema_version
-    return b"{" + data[found.end() :], int(found["version"] or schema_version)
+    return b"{" + data[match.end() :], int(match["version"] or schema_version)
 
 
 def payload_digest(data: bytes) -> bytes:
     """Return the SHA-256 of an event's payload as it was recorded, redacted since or not."""
-    found = _TOMBSTONE.match(data)
-    return sha256(data).digest() if found is None else bytes.fromhex(found["digest"].decode())
+    match = _TOMBSTONE.match(data)
+    return sha256(data).digest() if match is None else bytes.fromhex(match["digest"].decode())
 
 
 _SPELLING: Final = re.compile(r"\b([0-9a-f]{64})@([0-9]{1,18})\b")
@@ -99,7 +99,7 @@ _SPELLING: Final = re.compile(r"\b([0-9a-f]{64})@([0-9]{1,18})\b")
 
 def find_heads(text: str) -> tuple["Head", ...]:
     """Return the head hashes that a text contains, each once."""
-    found = dict.fromkeys(each[0] for each in _SPELLING.finditer(text))
+    found = dict.fromkeys(match[0] for match in _SPELLING.finditer(text))
     return tuple(map(Head.parse, found))
 
 

@@ -90,5 +90,5 @@ def _events(
     ledger: LedgerReader, stream: StreamId, of: type[AnyFact], until: int
 ) -> Iterator[AnyFact]:
     """Yield a stream's events of a type."""
-    found = ledger.read(stream=stream, types={type_name(of)}, until=until)
-    return (recorded.event for recorded in found if isinstance(recorded.event, of))
+    events = ledger.read(stream=stream, types={type_name(of)}, until=until)
+    return (recorded.event for recorded in events if isinstance(recorded.event, of))

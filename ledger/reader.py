@@ -3,7 +3,7 @@
 import re
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from operator import ge
 from pathlib import Path
@@ -16,7 +16,6 @@ from ledger.errors import CannotRead, UnreadableEvent
 from ledger.identity import Digest, StreamId
 from ledger.recorded import DAMAGED_ROW, Recorded, StoredEvent, decode_stored, microseconds
 from ledger.storage.connection import is_corrupt
-from ledger.storage.sharing import Snapshot
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 _PAGE: Final = 250  # rows that one read transaction spans: short, so that the WAL can reset
@@ -62,10 +61,13 @@ class LedgerReader:
     """Reads an open ledger; threads may share one."""
 
     def __init__(
-        self, connection: sqlite3.Connection, path: Path, snapshot: Snapshot | None = None
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        require_unchanged: Callable[[], None] | None = None,
     ) -> None:
         self._connection = connection
-        self._snapshot = snapshot
+        self._require_unchanged = require_unchanged
         self._turn = threading.Lock()  # a connection does one thing at a time
         self.path = path
 
@@ -186,8 +188,8 @@ class LedgerReader:
         Raises:
             ChangedMeanwhile: Read it anew.
         """
-        if self._snapshot is not None:
-            self._snapshot.require_unchanged()
+        if self._require_unchanged is not None:
+            self._require_unchanged()
 
     def chain_at(self, position: int) -> Digest | None:
         """Return the chain's value at a position; None after the ledger's end."""

@@ -33,7 +33,7 @@ from ledger.storage.place import (
     require_one_name,
 )
 from ledger.storage.redaction import erase
-from ledger.storage.sharing import Snapshot, require_writable
+from ledger.storage.sharing import require_writable
 from ledger.storage.writer import EventWriter, draft
 
 
@@ -55,9 +55,9 @@ class Ledger(LedgerReader):
         now: Callable[[], datetime] = utc_now,
         lock: FileLock | None = None,
         watch: PlaceWatch | None = None,
-        snapshot: Snapshot | None = None,
+        require_unchanged: Callable[[], None] | None = None,
     ) -> None:
-        super().__init__(connection, path, snapshot)
+        super().__init__(connection, path, require_unchanged)
         self._watch = watch or PlaceWatch(path)
         self._now = now
         self._lock = lock
@@ -113,8 +113,8 @@ class Ledger(LedgerReader):
         Raises:
             LedgerError: The file cannot be opened for reading.
         """
-        connection, snapshot = open_for_reading(path)
-        return cls(connection, path, snapshot=snapshot)
+        connection, require_unchanged = open_for_reading(path)
+        return cls(connection, path, require_unchanged=require_unchanged)
 
     @classmethod
     def in_memory(cls, now: Callable[[], datetime] = utc_now) -> Self:

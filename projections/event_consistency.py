@@ -6,11 +6,10 @@ follows from its two verdicts.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
 from itertools import product, starmap
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from ledger.events import judging
 from ledger.events.evaluations import (
@@ -94,43 +93,30 @@ class EvaluationConsistency:
         plan = self._plans.get((stream, labels, event.number))
         if plan is None:
             return [f"no plan {event.number} of {' on '.join(labels)} was recorded before it"]
-        counts = self._counts_of(plan, stream)
-        if counts.allow(event.n_observed, event.n_unscorable):
-            return []
-        return [f"{counts}; the event says {event.n_observed} and {event.n_unscorable}"]
-
-    def _counts_of(self, plan: EvaluationPlanned, stream: StreamId) -> "_KnownSamples":
-        """Count a plan's results; a merged tournament may not have known those of others."""
         fates = [
             self._fates.get(SampleKey(plan.run_key, item, number), {})
             for item in plan.items
             for number in range(plan.n_samples)
         ]
-        known = [fate for fate in fates if fate]
-        return _KnownSamples(
-            n_missing=len(fates) - len(known),
-            n_known=len(known),
-            fewest=sum(each.get(stream, all(each.values())) for each in known),
-            most=sum(any(each.values()) for each in known),
-        )
+        return _faults_of_counts(event, stream, fates)
 
 
-class _KnownSamples(NamedTuple):
-    n_missing: int  # samples of which nothing came
-    n_known: int  # observed or given up
-    fewest: int  # of them observed, as its tournament knew at least
-    most: int  # and as anyone knew
-
-    def allow(self, n_observed: int, n_unscorable: int) -> bool:
-        """Say whether counts are possible, given what the tournament can have known."""
-        is_whole = not self.n_missing and n_observed + n_unscorable == self.n_known
-        return is_whole and self.fewest <= n_observed <= self.most
-
-    def __str__(self) -> str:
-        """Describe the true counts."""
-        observed = _between(self.fewest, self.most)
-        unscorable = _between(self.n_known - self.most, self.n_known - self.fewest)
-        return f"samples observed: {observed}, unscorable: {unscorable}, neither: {self.n_missing}"
+def _faults_of_counts(
+    event: EvaluationCompleted, stream: StreamId, fates: Sequence[Mapping[StreamId, bool]]
+) -> Sequence[str]:
+    """Compare counts with samples' fates by tournament; a merged one may not know all of them."""
+    ended = [fate for fate in fates if fate]
+    fewest = sum(fate.get(stream, all(fate.values())) for fate in ended)  # observed, as it knew
+    most = sum(any(fate.values()) for fate in ended)  # as anyone knew
+    n_missing, n_ended = len(fates) - len(ended), event.n_observed + event.n_unscorable
+    if not n_missing and n_ended == len(ended) and fewest <= event.n_observed <= most:
+        return []
+    observed, unscorable = (
+        _between(fewest, most),
+        _between(len(ended) - most, len(ended) - fewest),
+    )
+    counts = f"samples observed: {observed}, unscorable: {unscorable}, neither: {n_missing}"
+    return [f"{counts}; the event says {event.n_observed} and {event.n_unscorable}"]
 
 
 def _between(fewest: int, most: int) -> str:
@@ -142,41 +128,16 @@ _PAID_TWICE: Final = "the same result was recorded and paid for before"
 _Given: TypeAlias = tuple[judging.Verdict, ...]  # one, or those of several tournaments
 
 
-class ScoreConsistency:
-    """Checks scores of answers; keeps the scales on which they were asked for."""
-
-    def __init__(self) -> None:
-        self._scales: dict[Digest, ScoreScale] = {}  # by query
-        self._received: set[tuple[StreamId, Digest]] = set()
-
-    def note(self, event: judging.QuerySubmitted) -> None:
-        """Take note of the scale of a query that asks for a score."""
-        if isinstance(event, judging.ScoreQuerySubmitted):
-            self._scales[event.query_key] = event.scale
-
-    def faults_of(self, event: Event, stream: StreamId, *, is_redacted: bool) -> Iterator[str]:
-        """Yield what is wrong with a score, other than that nobody asked for it."""
-        if not isinstance(event, judging.ScoreReceived):
-            return
-        parse, scale = SCORE_PARSERS.get(event.parser), self._scales.get(event.query_key)
-        if parse is None:
-            yield f"unknown parser {event.parser!r}; a newer tourney may know it"
-        elif not is_redacted and scale and (read := parse(event.reply, scale)) != event.score:
-            yield f"its reply says {read}, the event says {event.score}"
-        if (stream, event.query_key) in self._received:
-            yield _PAID_TWICE
-        self._received.add((stream, event.query_key))
-
-
 class ConsistencyCheck:
     """Checks events in order of position; keeps what later ones refer to."""
 
     def __init__(self) -> None:
-        self._asked: dict[Digest, Digest] = {}  # to themselves: a key is held in memory once
+        self._asked: set[Digest] = set()  # by query key
         self._planned: set[Digest] = set()  # by batch key, as those submitted
         self._submitted: set[Digest] = set()
         self._verdicts: defaultdict[StreamId, dict[Digest, judging.Verdict]] = defaultdict(dict)
-        self._scores = ScoreConsistency()
+        self._scales: dict[Digest, ScoreScale] = {}  # of queries that ask for a score
+        self._scored: set[tuple[StreamId, Digest]] = set()  # by query
         self._evaluations = EvaluationConsistency()
         self._generated: defaultdict[StreamId, set[Digest]] = defaultdict(set)  # by response key
 
@@ -186,8 +147,9 @@ class ConsistencyCheck:
             case judging.VerdictReceived():
                 return self._faults_of_verdict(event, stream, is_redacted=is_redacted)
             case judging.JudgeQuerySubmitted() | judging.ScoreQuerySubmitted():
-                self._asked[event.query_key] = event.query_key
-                self._scores.note(event)
+                self._asked.add(event.query_key)
+                if isinstance(event, judging.ScoreQuerySubmitted):
+                    self._scales[event.query_key] = event.scale
                 faults = _faults_of_citing(event.batch_key, self._submitted, "submitted")
                 return [*faults, *self._faults_of_repeat(event), *_faults_of_part(event)]
             case judging.PairReconciled():
@@ -201,7 +163,7 @@ class ConsistencyCheck:
                 | judging.ScoreShared()
             ):
                 faults = self._faults_of_answer(event.query_key)
-                return [*faults, *self._scores.faults_of(event, stream, is_redacted=is_redacted)]
+                return [*faults, *self._faults_of_score(event, stream, is_redacted=is_redacted)]
             case Registered():
                 self._evaluations.register_entrant(event.digest)
                 is_sound = event.content.content_digest == event.digest
@@ -234,7 +196,7 @@ class ConsistencyCheck:
     def _faults_of_verdict(
         self, event: judging.VerdictReceived, stream: StreamId, *, is_redacted: bool
     ) -> list[str]:
-        key = self._asked.get(event.query_key, event.query_key)
+        key = event.query_key
         faults = self._faults_of_answer(key)
         parse = PARSERS.get(event.parser)
         if parse is None:
@@ -246,6 +208,20 @@ class ConsistencyCheck:
             faults.append(_PAID_TWICE)
         given[key] = event.verdict
         return faults
+
+    def _faults_of_score(
+        self, event: Event, stream: StreamId, *, is_redacted: bool
+    ) -> Iterator[str]:
+        if not isinstance(event, judging.ScoreReceived):
+            return
+        parse, scale = SCORE_PARSERS.get(event.parser), self._scales.get(event.query_key)
+        if parse is None:
+            yield f"unknown parser {event.parser!r}; a newer tourney may know it"
+        elif not is_redacted and scale and (read := parse(event.reply, scale)) != event.score:
+            yield f"its reply says {read}, the event says {event.score}"
+        if (stream, event.query_key) in self._scored:
+            yield _PAID_TWICE
+        self._scored.add((stream, event.query_key))
 
     def _faults_of_batch(self, event: judging.BatchFact) -> list[str]:
         match event:
@@ -291,7 +267,6 @@ def _faults_of_citing(key: Digest | None, known: AbstractSet[Digest], what: str)
     return [f"its batch {key[:12]} was not {what} before it"]
 
 
-@lru_cache(maxsize=64)  # few verdicts, many outcomes
 def _faults_of_policy(
     name: str, outcome: judging.Outcome, forward: _Given, swapped: _Given
 ) -> Sequence[str]:

@@ -1,22 +1,97 @@
-"""Confidence intervals: Wilson's for shares, cluster-robust ones for ratios of sums.
+"""Confidence intervals: Wilson's for shares, cluster-robust ones for ratios, and Student's t.
 
 Samples of one cluster share a prompt and are not independent: their deviations are added up before
 they are squared (Liang and Zeger 1986; for evaluations of language models Miller 2024). Few
 clusters tell little of how much they differ: an interval is Student's, with a degree of freedom
 less than clusters, and on fewer than six there is none (Cameron and Miller 2015, section VI).
+
+P(|T| >= t) is the regularised incomplete beta function I_x(df / 2, 1 / 2) at x = df / (df + t^2),
+computed by its continued fraction (DLMF 8.17.22) with Lentz's method.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import cache
-from math import ceil, exp, fsum, isnan, sqrt
+from functools import cache, lru_cache
+from math import ceil, exp, fsum, isnan, lgamma, sqrt
+from statistics import NormalDist
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.student import portable_critical_value
-
 Floats: TypeAlias = NDArray[np.float64]
+
+_AS_NORMAL: Final = 10_000.0  # degrees of freedom from which t is normal to 4 digits
+_CLOSE: Final = 1e-9  # a step of Newton's method, whose error is then the square of it
+_EXACT: Final = 1e-11
+_LOST: Final = 1e-6  # degrees of freedom: far above what is lost in computing them
+_log_gamma: Final = np.vectorize(lgamma, otypes=[np.float64])
+
+
+def two_sided_p(t: Floats, freedom: Floats) -> Floats:
+    """Return P(|T| >= t), elementwise, for t of 0 or more; NaN where either is NaN."""
+    t, freedom = np.broadcast_arrays(t, np.minimum(freedom, _AS_NORMAL))
+    a, x = freedom / 2, freedom / (freedom + t * t)
+    y = t * t / (freedom + t * t)
+    front = x**a * np.sqrt(y) * np.exp(_log_gamma(a + 0.5) - _log_gamma(a)) / np.sqrt(np.pi)
+    is_tail = x < (a + 1) / (a + 2.5)
+    p, q = np.where(is_tail, a, 0.5), np.where(is_tail, 0.5, a)
+    part = front / p * _fraction(p, q, np.where(is_tail, x, y))
+    return np.asarray(np.where(np.isnan(t), np.nan, np.where(is_tail, part, 1.0 - part)))
+
+
+def critical_value(level: float, freedom: Floats) -> Floats:
+    """Return t with P(|T| < t) = level, elementwise; NaN where the degrees of freedom are NaN.
+
+    Degrees of freedom are rounded down to a whole number, 1 at least; one that is whole but for its
+    last bits, which processors do not agree on, counts as whole. Newton's method finds log t:
+    log p is concave in it, so that after the first step all come from one side.
+    """
+    rounded = np.floor(np.clip(freedom, 1, _AS_NORMAL) + _LOST)
+    whole, place = np.unique(rounded, return_inverse=True)
+    return np.asarray(_of_whole(level, tuple(whole.tolist()))[place].reshape(np.shape(freedom)))
+
+
+@lru_cache(maxsize=1024)  # a look, a gate and a resample ask for the same again and again
+def _of_whole(level: float, whole: tuple[float, ...]) -> Floats:
+    freedom = np.array(whole)
+    t = np.full(freedom.shape, NormalDist().inv_cdf((1 + level) / 2))
+    change = np.ones_like(t)
+    while (np.abs(change) > _CLOSE).any():
+        p = two_sided_p(t, freedom)
+        change = p * np.log(p / (1 - level)) / (2 * t * _density(t, freedom))
+        t = t * np.exp(change)
+    return t
+
+
+def portable_critical_value(level: float, freedom: Floats) -> Floats:
+    """Return critical values to six decimals, for what is published and must replay elsewhere.
+
+    Processors differ in the last bit of exp and log.
+    """
+    return np.asarray(np.round(critical_value(level, freedom), 6))
+
+
+def _density(t: Floats, freedom: Floats) -> Floats:
+    scale = np.exp(_log_gamma((freedom + 1) / 2) - _log_gamma(freedom / 2))
+    return np.asarray(
+        scale / np.sqrt(np.pi * freedom) * (1 + t * t / freedom) ** (-(freedom + 1) / 2)
+    )
+
+
+def _fraction(a: Floats, b: Floats, x: Floats) -> Floats:
+    """Return the continued fraction 1 / (1 + d1 / (1 + d2 / (1 + ...))) of I_x(a, b)."""
+    c, d = np.ones_like(x), 1.0 / (1.0 - (a + b) * x / (a + 1))
+    value, change, m = d, np.full_like(x, np.inf), 0
+    while (np.abs(change - 1.0) > _EXACT).any():
+        m += 1
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        change = np.ones_like(x)
+        for term in (even, odd):
+            d, c = 1.0 / (1.0 + term * d), 1.0 + term / c
+            change = change * c * d
+        value = value * change
+    return np.asarray(value)
 
 
 def known(value: float) -> float | None:
@@ -50,14 +125,7 @@ NO_INTERVAL: Final = f"No interval: it takes {FEWEST_CLUSTERS} prompts."
 NORMAL_95: Final = 1.959963984540054  # half width of a 95 % interval in standard errors
 
 
-class Interval(NamedTuple):
-    """Two bounds of a share, both in [0, 1]."""
-
-    lower: float
-    upper: float
-
-
-def wilson(share: float, n: float, z: float = NORMAL_95) -> Interval:
+def wilson(share: float, n: float, z: float = NORMAL_95) -> tuple[float, float]:
     """Return the 95 % interval of a share found in n independent trials (Wilson 1927).
 
     It is all p for which |share - p| <= z sqrt(p (1 - p) / n), with z = 1.96, or Student's t where
@@ -71,7 +139,7 @@ def wilson(share: float, n: float, z: float = NORMAL_95) -> Interval:
     part = z * z / n
     half = sqrt(part * share * (1.0 - share) + part * part / 4.0)
     middle, whole = share + part / 2.0, 1.0 + part
-    return Interval(max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole))
+    return (max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole))
 
 
 _LARGEST_LOG: Final = 300.0  # beyond, as of a text that is one long word, squares overflow
@@ -148,8 +216,8 @@ def estimate_difference(
     first, second = (_scaled(_linear(_where(terms, counts)), scale) for terms in (a, b))
     if first is None or second is None:
         return Estimate(None, n, None, None, None)
-    value = second.ratio - first.ratio
-    spread = _spread(second.influence - first.influence, _places(clusters)[counts])
+    value = second[0] - first[0]
+    spread = _spread(second[1] - first[1], _places(clusters)[counts])
     return Estimate(value, n, spread.error, *spread.around(value))
 
 
@@ -190,24 +258,22 @@ def _places(clusters: Sequence[Hashable]) -> NDArray[np.intp]:
     return np.array([number[cluster] for cluster in clusters], dtype=np.intp)
 
 
-class _Linear(NamedTuple):
-    """A ratio, and the influence of each sample on it to first order, (n,)."""
-
-    ratio: float
-    influence: Floats
+_Linear: TypeAlias = tuple[float, Floats]
+"""A ratio, and the influence of each sample on it to first order, (n,)."""
 
 
 def _linear(quotient: RatioTerms) -> _Linear:
     whole = float(quotient.denominators.sum())
     ratio = float(quotient.numerators.sum()) / whole
-    return _Linear(ratio, (quotient.numerators - ratio * quotient.denominators) / whole)
+    return ratio, (quotient.numerators - ratio * quotient.denominators) / whole
 
 
 def _scaled(linear: _Linear, scale: Scale) -> _Linear | None:
     if scale != "exponential":
         return linear
-    value = _exp(linear.ratio)
-    return None if value is None else _Linear(value, value * linear.influence)
+    ratio, influence = linear
+    value = _exp(ratio)
+    return None if value is None else (value, value * influence)
 
 
 class _Spread(NamedTuple):
@@ -243,7 +309,7 @@ def _spread(influence: Floats, places: NDArray[np.intp]) -> _Spread:
     return _Spread(n, sqrt(n / (n - 1) * squares))
 
 
-def _share(ratio: float, error: float, spread: _Spread) -> Interval | tuple[None, None]:
+def _share(ratio: float, error: float, spread: _Spread) -> tuple[float, float] | tuple[None, None]:
     """Return Wilson's interval; for n independent samples it is that of n.
 
     Of trials that succeed or fail, one a cluster, the error follows from the share: no number of
@@ -258,14 +324,14 @@ def _share(ratio: float, error: float, spread: _Spread) -> Interval | tuple[None
         return wilson(ratio, n)
     if n < FEWEST_CLUSTERS:
         return None, None
-    return wilson(ratio, n_trials, spread.t) if n_trials > 0 else Interval(0.0, 1.0)
+    return wilson(ratio, n_trials, spread.t) if n_trials > 0 else (0.0, 1.0)
 
 
 def _exponential(ratio: float, n: int, spread: _Spread) -> Estimate:
     value = _exp(ratio)
     if value is None or spread.error is None:
         return Estimate(value, n, None, None, None)
-    low, high = (None if each is None else _exp(each) for each in spread.around(ratio))
+    low, high = (None if bound is None else _exp(bound) for bound in spread.around(ratio))
     return Estimate(value, n, value * spread.error, low, high)
 
 

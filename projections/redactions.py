@@ -8,7 +8,7 @@ the queries that were sent.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from immutables import Map
 from msgspec import UnsetType
@@ -31,29 +31,11 @@ TextOf: TypeAlias = Callable[[Digest], str | None]
 """Returns the text of a response by its key; None: it has none on record."""
 
 
-class Responses(NamedTuple):
-    """The keys of a pair's responses, in roster order."""
+Responses: TypeAlias = tuple[Digest, Digest]
+"""The keys of a pair's responses, in roster order."""
 
-    a: Digest
-    b: Digest
-
-
-class PairName(NamedTuple):
-    """The fields of a pair's key but its queries."""
-
-    dimension: Dimension
-    prompt_id: PromptId
-    entrant_a: EntrantId
-    entrant_b: EntrantId
-    judge: JudgeId
-    policy: str
-
-
-class OutcomeOnRecord(NamedTuple):
-    """An outcome, and its pair's key, which names both queries."""
-
-    key: PairKey
-    outcome: Outcome
+PairName: TypeAlias = tuple[Dimension, PromptId, EntrantId, EntrantId, JudgeId, str]
+"""The fields of a pair's key but its queries."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +88,10 @@ class Redactions:
         """Say whether the reply to a query was redacted; another tournament may still have it."""
         return reply == REDACTED and query_key in self.replies
 
-    def outcome(self, name: PairName, of: Responses, text_of: TextOf) -> OutcomeOnRecord | None:
-        """Return the outcome on record of two responses; None: there is none.
+    def outcome(
+        self, name: PairName, of: Responses, text_of: TextOf
+    ) -> tuple[PairKey, Outcome] | None:
+        """Return the outcome on record of two responses, with its key; None: there is none.
 
         An outcome of the same name is not theirs if its queries were sent about other texts. Pairs
         of the same texts share their queries, which name the responses of one of them.
@@ -117,7 +101,7 @@ class Redactions:
             asked = of if sent is None else _asked_about(sent)
             is_theirs = asked == of or [*map(text_of, asked)] == [*map(text_of, of)]
             if key[: len(name)] == name and is_theirs:
-                return OutcomeOnRecord(key, outcome)
+                return key, outcome
         return None
 
     def query(
@@ -128,7 +112,8 @@ class Redactions:
         Pairs of the same texts share it, on the same prompt and rubric; it names one of them. Of
         several, as where the judge's settings changed under its name, it is the newest.
         """
-        wanted = name.prompt_id, rubric, name.judge, order
+        _, prompt_id, _, _, judge, _ = name
+        wanted = prompt_id, rubric, judge, order
 
         def is_same(response: Digest, other: Digest) -> bool:
             """Say whether two responses are one, or have one text that is still known."""
@@ -155,7 +140,7 @@ class Redactions:
 
 
 def _asked_about(sent: JudgeQuerySubmitted) -> Responses:
-    return Responses(sent.response_a, sent.response_b)
+    return sent.response_a, sent.response_b
 
 
 NONE_REDACTED: Final = Redactions()

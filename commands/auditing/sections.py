@@ -20,8 +20,7 @@ from ledger.events.registry import Event
 from ledger.events.responses import Followed, ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, Dimension, PromptId, StreamId, digest_of_bytes
 from ledger.recorded import Recorded
-from projections.artifacts.files import rating_files
-from projections.artifacts.lines import Pieces, line_files
+from projections.artifacts.files import Pieces, line_files, rating_files
 from projections.artifacts.results import (
     SettledPairs,
     published_comparisons,

@@ -82,13 +82,6 @@ class TaskItem(NamedTuple):
     asked: EvaluationItem  # a chat is recorded in place of its context
 
 
-class TaskScores(NamedTuple):
-    """What a task or a group makes of answers."""
-
-    results: TaskResults
-    answers: Mapping[int, tuple[str, float]]  # by document: what is compared, and its score
-
-
 _SEED: Final = 0  # the seeds are those of its `simple_evaluate`
 _OTHER_SEED: Final = 1234
 _RESAMPLES: Final = 1_000  # for standard errors of metrics that are no means; it takes 100,000
@@ -276,14 +269,17 @@ class HarnessTasks:
         except ValueError as error:
             raise ConfigurationError([f"task {name!r}: {error}"]) from error
 
-    def scores(self, name: str, tasks: Sequence[str], answers: Answers) -> TaskScores:
+    def scores(
+        self, name: str, tasks: Sequence[str], answers: Answers
+    ) -> tuple[TaskResults, Mapping[int, tuple[str, float]]]:
         """Return what a task, or a group of tasks, makes of answers.
 
-        A document that lacks one is left out.
+        A document that lacks one is left out. With the results come, by document, what is compared
+        of its answer, and the score of that.
         """
         kept = {task: self._answered(task, answers) for task in tasks}
         if not all(kept.values()):
-            return TaskScores(TaskResults(n_documents=0, documents=(), metrics=()), {})
+            return TaskResults(n_documents=0, documents=(), metrics=()), {}
         groups = {name: self._groups[name]} if name in self._groups else {}
         with _in_quiet(), ExitStack() as stack:
             for task, numbers in kept.items():
@@ -304,7 +300,7 @@ class HarnessTasks:
             documents=tuple(documents),
             metrics=tuple(metrics),
         )
-        return TaskScores(results, _answer_scores(samples))
+        return results, _answer_scores(samples)
 
     @contextmanager
     def _built_again(self, name: str, numbers: Sequence[int]) -> Iterator[None]:

@@ -26,7 +26,7 @@ from commands.evaluating.evaluation import Completion, Evaluation, Observed, Sam
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation, PerplexityEvaluation
 from commands.evaluating.rollout import AnswersEvaluation
 from commands.evaluating.samples import Inference, Sample
-from commands.evaluating.values import Scores, reduce_scores
+from commands.evaluating.user_code import Scores, reduce_scores
 from commands.settings.sections import EvaluationOptions, EvaluationSection, Reduce
 from ledger.events.conversations import Messages
 from ledger.events.evaluations import (
@@ -126,10 +126,10 @@ class TaskEvaluation(Evaluation):
             if isinstance(member, TaskPart):
                 answers.update(member.responses(seen))
         tasks = [*dict.fromkeys(member.name for member in self.member_evaluations)]
-        task_scores = self.loaded.scores(self.name, tasks, answers)
+        results, of_answers = self.loaded.scores(self.name, tasks, answers)
         scores = []
         for sample, observation in observed.get(self, {}).items():
-            kept = task_scores.answers.get(self.items[sample.index].first.document)
+            kept = of_answers.get(self.items[sample.index].first.document)
             if kept and isinstance(observation, AnswerObserved):
                 cleaned, score = kept
                 scores.append(
@@ -137,7 +137,7 @@ class TaskEvaluation(Evaluation):
                         item=sample.item, sample=sample.number, cleaned=cleaned, score=score
                     )
                 )
-        return Completion(scores, task_scores.results)
+        return Completion(scores, results)
 
 
 class TaskPart(TaskEvaluation):

@@ -1,27 +1,22 @@
 """The composition root: makes backends from settings, the only module to import them.
 
-Imports are inside functions, so that commands that need no torch do not load it.
+Imports are inside functions, so that commands that need no torch do not load it. Entrants' weights
+run on an engine: in this process, or on the accelerators that Ray knows.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
-from commands.backends.engines import (
-    Engine,
-    EngineGenerator,
-    engine_for,
-    in_process,
-    local_models,
-)
 from commands.backends.loads import LocalBackend
 from commands.entrants.endpoint_generator import EndpointGenerator
-from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
+from commands.entrants.weights import HubSnapshot
 from commands.errors import ConfigurationError, needs_extra
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.registry import Readers
@@ -35,6 +30,9 @@ from commands.ports import (
     BatchJudge,
     BatchResponder,
     Billing,
+    GeneratedText,
+    GenerationFailure,
+    GenerationTask,
     Generator,
     Judge,
     LocalJudge,
@@ -45,7 +43,7 @@ from commands.ports import (
 )
 from commands.settings.api_keys import ANTHROPIC_KEYS, key_in, require_keys
 from commands.settings.hub_dataset import HubDataset
-from commands.settings.schema import AskingSettings, Settings
+from commands.settings.schema import AskingSettings, GenerationSection, Settings
 from commands.settings.sections import EndpointSection, EvaluationSection, RecordedSection
 from commands.settings.servers import OPENAI_URL, Server
 from commands.settings.toml import EngineName
@@ -57,6 +55,10 @@ if TYPE_CHECKING:
     from commands.backends.endpoint.server import Endpoint
     from commands.backends.trackers import Tracker
     from commands.report.published import TrackedRun
+
+
+Engine: TypeAlias = Callable[[], AbstractContextManager[LocalBackend]]
+"""Imports what is needed; what it returns holds weights only between its entry and its exit."""
 
 
 @dataclass(frozen=True)
@@ -287,9 +289,9 @@ def make_token_counter(judge: JudgeSettings) -> TokenCounter:
         NoCredentials: No key is set.
     """
     from commands.backends.anthropic.client import with_client
-    from commands.backends.anthropic.requests import AnthropicTokens
+    from commands.backends.anthropic.messages import token_counter
 
-    return with_client(lambda client: AnthropicTokens(client, judge))
+    return with_client(lambda client: token_counter(client, judge))
 
 
 def reach(server: Server) -> str | None:
@@ -310,7 +312,7 @@ def make_request_builder(settings: Settings, judge: JudgeSettings) -> RequestBui
     """Return the builder of a judge's requests, which needs no key; None: it is sent none."""
     match judge.provider:
         case "anthropic" | "anthropic-batch":
-            from commands.backends.anthropic.requests import RequestForm
+            from commands.backends.anthropic.messages import RequestForm
 
             return RequestForm(judge, cache=settings.judge.cache).params
         case "endpoint" | "openai-batch":
@@ -376,3 +378,69 @@ def _hf_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> LocalJu
         batch_tokens=settings.generation.batch_tokens,
         device=settings.generation.device,
     )
+
+
+def engine_for(name: EngineName, generation: GenerationSection, tell: Tell) -> Engine:
+    """Return the engine of a command.
+
+    Raises:
+        ConfigurationError: A launcher started this command several times.
+    """
+    _require_one_process()
+    return partial(_on_ray, generation, tell) if name == "ray" else in_process(generation)
+
+
+def _require_one_process() -> None:
+    """Require that no launcher started the command several times: each would do all the work."""
+    n_processes = os.environ.get("WORLD_SIZE", "1")
+    if n_processes not in {"", "0", "1"}:
+        fault = (
+            f"a launcher started this command {n_processes} times (WORLD_SIZE), and each would"
+            " do all the work; start it once, with --engine ray for several GPUs"
+        )
+        raise ConfigurationError([fault])
+
+
+def in_process(generation: GenerationSection) -> Engine:
+    """Return the engine that is this process."""
+    return lambda: nullcontext(local_models(generation, generation.device))
+
+
+class EngineGenerator:
+    """Generates once, on an engine whose memory is free again when it is done."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Import what the engine needs.
+
+        Raises:
+            MissingExtra: A package is not installed.
+        """
+        self._opening = engine()
+
+    def generate(
+        self, tasks: Sequence[GenerationTask]
+    ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
+        """Yield each finished batch's results."""
+        with self._opening as local:
+            yield from local.generate(tasks)
+
+
+def local_models(generation: GenerationSection, device: str) -> LocalBackend:
+    """Return what answers and reads in this process.
+
+    Raises:
+        MissingExtra: The packages for local models are not installed.
+        ConfigurationError: The device is not available.
+    """
+    with needs_extra("models", "torch"):
+        from commands.backends.huggingface.local import LocalModels
+    return LocalModels(generation.batch_tokens, device)
+
+
+def _on_ray(generation: GenerationSection, tell: Tell) -> AbstractContextManager[LocalBackend]:
+    with needs_extra("models", "torch"):
+        from commands.backends.huggingface.local import check_entrants
+    with needs_extra("ray", "ray"):
+        from commands.backends.ray_pool import ray_pool
+    kind = generation.device.partition(":")[0]  # Ray says which one
+    return ray_pool(partial(local_models, generation, kind), check_entrants, generation, tell)

@@ -18,8 +18,8 @@ from commands.ports import BatchAnswer, Batches, BatchState, key_of
 from ledger.errors import TourneyError
 from ledger.events.judging import JudgeBatchSubmitted
 from ledger.identity import Digest
-from projections.tournament.batches import Batch
 from projections.tournament.remaining import Unanswered
+from projections.tournament.requests import Batch
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import queries_digest
 

@@ -31,7 +31,7 @@ from commands.ports import BatchAnswer, Batches, BatchState, GenerationTask, Tel
 from commands.spending.budget import BudgetReached
 from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
-from projections.tournament.batches import Batch
+from projections.tournament.requests import Batch
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 

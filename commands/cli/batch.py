@@ -22,7 +22,7 @@ from commands.ports import Console
 from commands.runs.workspace import Workspace
 from ledger.store import Ledger
 from projections.results.columns import Column, Shown
-from projections.tournament.batches import Batch
+from projections.tournament.requests import Batch
 from projections.tournament.state import Tournament
 
 BatchArgument = Annotated[

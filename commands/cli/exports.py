@@ -36,9 +36,8 @@ from commands.reading.rows import response_rows, results_now
 from commands.report.battles import WhichBattles
 from commands.report.every_eval_ever import records_of
 from commands.report.page import page_of
-from commands.report.published import card_of, tracked_run
+from commands.report.published import card_of, summary_of, tracked_run
 from commands.report.subject import Subject, subject_of
-from commands.report.summary import summary_of
 from ledger.events.imports import RatingSource
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
@@ -316,7 +315,7 @@ def _log(ctx: Selected, tracker: str, name: str | None) -> None:
 
 def _scored_by_code_of_today(source: EvaluationReading, config: Path) -> tuple[EvaluationRun, ...]:
     # Imported here: it loads settings and evaluations, which no other export needs.
-    rescoring = import_module("commands.evaluating.rescore")
+    rescoring = import_module("commands.evaluating.registry")
     readers = import_module("commands.backends.wiring").READERS
     runs = (*rescoring.rescore_changed(source.runs, source.stream, config, readers),)
     for new, old in zip(runs, source.runs, strict=True):

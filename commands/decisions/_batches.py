@@ -27,9 +27,8 @@ from ledger.events import judging
 from ledger.events.registry import Event
 from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest, JudgeId
-from projections.tournament.batches import Batch
 from projections.tournament.remaining import Unanswered
-from projections.tournament.requests import RequestKey
+from projections.tournament.requests import Batch, RequestKey
 from projections.tournament.state import Tournament
 
 

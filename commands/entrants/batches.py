@@ -10,9 +10,8 @@ from datetime import datetime
 from math import fsum
 from typing import TypeAlias
 
-from commands.batching.receiving import BatchReceiver
+from commands.batching.receiving import BatchOptions, BatchReceiver
 from commands.batching.sending import BatchSender
-from commands.batching.waiting import BatchOptions
 from commands.decisions.commands import (
     Command,
     PlanBatch,
@@ -45,11 +44,10 @@ from ledger.errors import TourneyError
 from ledger.events.registration import Entrant, Reference
 from ledger.events.responses import ResponseFailureReason
 from ledger.identity import Digest, EntrantId
-from projections.tournament.batches import Batch
 from projections.tournament.estimate import FRAME_TOKENS
 from projections.tournament.matches import PlannedResponse, planned_responses
 from projections.tournament.remaining import is_missing, missing_responses
-from projections.tournament.requests import RequestKey
+from projections.tournament.requests import Batch, RequestKey
 
 _Answer: TypeAlias = GeneratedText | GenerationFailure | NoReply
 

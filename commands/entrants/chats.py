@@ -8,7 +8,7 @@ import json
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ledger.events.conversations import Messages
-from ledger.events.options import EntrantOptions
+from ledger.events.registration import EntrantOptions
 
 ChatForm = Literal["turns", "one-turn", "none"]
 """Examples as turns of their own, all in one turn of the user, or plain text."""

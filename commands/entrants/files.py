@@ -13,9 +13,10 @@ from typing import Final, Literal, TypeAlias
 from msgspec import UNSET, UnsetType
 from pydantic import JsonValue
 
-from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.shards import n_heads_of, shards_of, training_of, uncertainty_of
 from commands.entrants.weights import (
+    FetchSnapshot,
+    find_weights,
     folder_digest,
     head_depth,
     head_layers,
@@ -31,8 +32,7 @@ from commands.entrants.weights import (
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import EndpointSection, HfSection, HydraSection
-from ledger.events.options import EntrantOptions
-from ledger.events.registration import SAMPLER, Adapter, Entrant, Hydra
+from ledger.events.registration import SAMPLER, Adapter, Entrant, EntrantOptions, Hydra
 from ledger.identity import EntrantId, canonical_json, digest_of
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import cache, partial
 
+from commands.batching.receiving import BatchOptions
 from commands.batching.sending import telling_what_goes_on
-from commands.batching.waiting import BatchOptions
 from commands.decisions.recorder import Recorder
 from commands.entrants.batches import ResponseBatches
 from commands.entrants.generate import (

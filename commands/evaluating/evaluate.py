@@ -18,8 +18,7 @@ from commands.errors import ConfigurationError, DeferredFailures, NothingReadabl
 from commands.evaluating.evaluation import Evaluation, Observed, SampleResult, rescored
 from commands.evaluating.rollout import AnswersEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
-from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import require_boolean
+from commands.evaluating.user_code import blame_evaluation, require_boolean
 from commands.ports import Billing, OnProgress
 from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import Request

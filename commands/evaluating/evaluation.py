@@ -28,9 +28,9 @@ from commands.evaluating.samples import (
     named_items,
     subset,
 )
-from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import (
+from commands.evaluating.user_code import (
     Scores,
+    blame_evaluation,
     reduce_scores,
     require_boolean,
     require_reduce,

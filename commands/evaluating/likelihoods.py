@@ -23,9 +23,9 @@ from commands.evaluating.samples import (
     TokenRow,
     UnscorableSample,
 )
-from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import (
+from commands.evaluating.user_code import (
     Scores,
+    blame_evaluation,
     choices_item,
     reduce_scores,
     require_boolean,

@@ -208,21 +208,16 @@ def _scored_by(section: EvaluationSection, opening: OpenTournament) -> ScoredBy 
     return ScoredBy(judge=judge.reference, rubric=rubric.reference, scoring=scoring)
 
 
-class EvaluationOutcome(NamedTuple):
-    """What one command observed, and how many samples are unscorable in all."""
-
-    evaluated: evaluate.EvaluationCounts
-    n_unscorable: int
-
-
 def evaluate_with_consent(
     recorder: Recorder,
     planned: EvaluationPlans,
     book: pricing.PriceBook,
     spending: SpendingOptions,
     console: Console,
-) -> EvaluationOutcome:
+) -> tuple[evaluate.EvaluationCounts, int]:
     """Observe every missing sample, after asking about what endpoint entrants cost.
+
+    With the counts comes how many samples are unscorable in all.
 
     Raises:
         Refused: Spending was not confirmed, or the cap is too low or reached; answers are recorded.
@@ -251,7 +246,7 @@ def evaluate_with_consent(
         recorder.record()  # what was paid for an answer that no evaluation could score
     runs = (evaluations.state.run(evaluation.plan) for evaluation in planned.evaluations)
     unscorable = {fate.natural_key for run in runs for fate in run.unscorable}  # some are shared
-    return EvaluationOutcome(done, len(unscorable))
+    return done, len(unscorable)
 
 
 def mixed_scorings(known: Evaluations, planned: EvaluationPlans) -> Iterator[str]:

@@ -6,7 +6,7 @@ texts, `RolloutEvaluation` does both.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
@@ -21,9 +21,10 @@ from commands.evaluating.samples import (
     UnscorableSample,
     sample_seed,
 )
-from commands.evaluating.user_code import blame_evaluation, code_digest
-from commands.evaluating.values import (
+from commands.evaluating.user_code import (
     Scores,
+    blame_evaluation,
+    code_digest,
     prompt_item,
     reduce_scores,
     require_boolean,
@@ -161,12 +162,6 @@ _REASONS: Final[Mapping[ResponseFailureReason, UnscorableReason]] = {
 }
 
 
-class _Rollout(NamedTuple):
-    sample: Sample
-    expected: str
-    task: GenerationTask
-
-
 class AnswersEvaluation(Evaluation):
     """Base of evaluations that let an entrant answer prompts."""
 
@@ -240,15 +235,17 @@ class AnswersEvaluation(Evaluation):
             entrant = self.configured(inference, options)
             is_chat, stop = self.chat_form(inference) != "none", self._stop()
         how = GenerationOptions(is_chat, options.top_p, stop, may_truncate=True, bos=self.bos)
-        rollouts = [self._rollout(entrant, sample, how, options.seed) for sample in samples]
-        by_key = {rollout.task.response_key: rollout for rollout in rollouts}
+        asked = {}
+        for sample in samples:
+            expected, task = self._task(entrant, sample, how, options.seed)
+            asked[task.response_key] = sample, expected, task
         faults: list[EvaluationFault] = []
         try:
-            for batch in inference.generator().generate([rollout.task for rollout in rollouts]):
+            for batch in inference.generator().generate([task for *_, task in asked.values()]):
                 results = []
                 for answer in batch:
                     try:
-                        results.append(self._result(by_key[answer.response_key], answer))
+                        results.append(self._result(*asked[answer.response_key], answer))
                     except EvaluationFault as fault:
                         faults.append(fault)
                 yield tuple(results)
@@ -262,9 +259,10 @@ class AnswersEvaluation(Evaluation):
         if faults:
             raise faults[0]
 
-    def _rollout(
+    def _task(
         self, entrant: Entrant, sample: Sample, how: GenerationOptions, seed: int
-    ) -> _Rollout:
+    ) -> tuple[str, GenerationTask]:
+        """Return the expected answer, and the task."""
         with blame_evaluation(self.id, f"getting {sample.label}"):
             item = self.item(sample.index)
             messages = self.chat_messages(sample.index, entrant.chosen.system)
@@ -276,7 +274,7 @@ class AnswersEvaluation(Evaluation):
             options=how,
             messages=messages if len(messages) > 1 else (),  # one alone is the prompt's text
         )
-        return _Rollout(sample, item.expected, task)
+        return item.expected, task
 
     def _stop(self) -> tuple[str, ...]:
         stop = require_texts(self.stop, f"{type(self).__name__}.stop is")
@@ -287,8 +285,13 @@ class AnswersEvaluation(Evaluation):
             )
         return stop
 
-    def _result(self, rollout: _Rollout, result: GeneratedText | GenerationFailure) -> SampleResult:
-        sample, expected, task = rollout
+    def _result(
+        self,
+        sample: Sample,
+        expected: str,
+        task: GenerationTask,
+        result: GeneratedText | GenerationFailure,
+    ) -> SampleResult:
         if isinstance(result, GenerationFailure):
             return UnscorableSample(sample, _REASONS[result.reason], result.detail)
         with blame_evaluation(self.id, f"scoring {sample.label}"):

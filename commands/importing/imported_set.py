@@ -13,8 +13,14 @@ from ledger.identity import Dimension, Json
 from ledger.store import Ledger
 from projections.battles.columns import Battles
 from projections.battles.imported import BattlesOfSet, battles_of_set
-from projections.battles.imported_sets import IMPORTED_BATTLES
-from projections.battles.selection import Unread, Where, battles_where, values_of, with_unread
+from projections.battles.imported_sets import (
+    IMPORTED_BATTLES,
+    Unread,
+    Where,
+    battles_where,
+    values_of,
+    with_unread,
+)
 from projections.fold import fold
 from projections.tournament.settlement import Compared
 

@@ -13,8 +13,8 @@ from ledger.errors import UnreadableEvent
 from ledger.events import evaluations
 from ledger.events.imports import LedgerMerged
 from ledger.events.judging import JudgeQueryFailed, PairReconciled, VerdictReceived
-from ledger.events.redaction import EventRedacted
 from ledger.events.registry import Event
+from ledger.events.values import EventRedacted
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded, StoredEvent
 from ledger.storage.writer import Conflict, EventWriter, draft

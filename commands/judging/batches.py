@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 
-from commands.batching.receiving import BatchReceiver
+from commands.batching.receiving import BatchOptions, BatchReceiver
 from commands.batching.sending import BatchSender, telling_what_goes_on
-from commands.batching.waiting import BatchOptions
 from commands.decisions.commands import PlanBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.judging.judge import (
@@ -28,14 +27,14 @@ from commands.ports import BatchAnswer, BatchJudge, BatchJudgeOf, BatchState, No
 from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings, Reference
 from ledger.identity import Digest
-from projections.evaluations.judged import Scorers, score_questions
-from projections.tournament.batches import Batch
+from projections.evaluations.samples import Scorers, score_questions
 from projections.tournament.remaining import (
     ENDLESS_RETRIES,
     Unanswered,
     one_request,
     repeats_of,
 )
+from projections.tournament.requests import Batch
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 

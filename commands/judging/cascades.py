@@ -20,9 +20,9 @@ from projections.ratings.prediction_powered import (
     CascadeForecast,
     forecast_cascade,
 )
+from projections.tournament.bank import share_of, without_shares
 from projections.tournament.matches import queries_to
 from projections.tournament.settlement import by_dimension, settle
-from projections.tournament.shares import share_of, without_shares
 from projections.tournament.state import Tournament
 
 _PRICED: Final = 200  # queries whose mean price stands for all

@@ -18,7 +18,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings, Rubric
 from ledger.identity import EntrantId, PromptId
 from projections.battles.columns import Battles, battles_of
-from projections.ratings.bradley_terry.comparisons import differences, pairs
+from projections.ratings.bradley_terry.leaderboard import differences, pairs
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.ratings.forecast import (
     FEWEST_PROMPTS,
@@ -30,7 +30,7 @@ from projections.ratings.forecast import (
     prompts_needed,
 )
 from projections.results.ratings import DesignRow
-from projections.tournament.bank import is_eligible
+from projections.tournament.bank import asked_prompts, is_eligible
 from projections.tournament.compared import SCORES
 from projections.tournament.designs import (
     BOTH,
@@ -45,7 +45,6 @@ from projections.tournament.designs import (
 from projections.tournament.matches import Match, complete_matches
 from projections.tournament.remaining import awaited_queries
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
-from projections.tournament.shares import asked_prompts
 from projections.tournament.state import Tournament
 from projections.tournament.waves import stops_of
 from projections.verdicts.queries import JudgeQuery

@@ -8,8 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from commands.entrants.folder_or_hub import FetchSnapshot, find_weights, name_of_weights
-from commands.entrants.weights import folder_digest
+from commands.entrants.weights import FetchSnapshot, find_weights, folder_digest, name_of_weights
 from commands.errors import ConfigurationError
 from commands.settings.inputs import read_instructions
 from commands.settings.makers import key_variables

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from commands.batching.waiting import BatchOptions
+from commands.batching.receiving import BatchOptions
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError
 from commands.judging.judge import (

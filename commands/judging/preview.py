@@ -9,8 +9,8 @@ import msgspec
 from commands.errors import ConfigurationError
 from ledger.events.registration import JudgeSettings, Prompt
 from projections.results.columns import Shown
+from projections.tournament.bank import asked_prompts
 from projections.tournament.matches import Match, complete_matches, pairings
-from projections.tournament.shares import asked_prompts
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 

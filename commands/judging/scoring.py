@@ -38,8 +38,7 @@ from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.events.judging import ScoreShared
 from ledger.identity import JudgeId
-from projections.evaluations.judged import Scorers, score_questions, unlinked
-from projections.evaluations.samples import Items
+from projections.evaluations.samples import Items, Scorers, score_questions, unlinked
 from projections.evaluations.state import Evaluations
 from projections.tournament.state import Tournament
 

@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from commands.batching.receiving import BatchReceiver
+from commands.batching.receiving import BatchOptions, BatchReceiver
 from commands.batching.recovery import SideOf
-from commands.batching.waiting import BatchOptions
 from commands.decisions.commands import ReopenQuery
 from commands.decisions.recorder import Recorder, rehearse
 from commands.entrants.batches import EntrantSide
@@ -32,11 +31,11 @@ from commands.spending.endpoints import Request
 from commands.spending.offer import PAID_PROVIDERS, Offer, dollars
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
-from projections.tournament.batches import Batch
 from projections.tournament.remaining import (
     OpenQuery,
     awaited_queries,
 )
+from projections.tournament.requests import Batch
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery

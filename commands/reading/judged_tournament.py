@@ -17,7 +17,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId
 from ledger.store import Ledger
 from projections.battles.columns import Battles, battles_of
-from projections.battles.selection import PROMPT_COLUMNS, Where, said_of
+from projections.battles.imported_sets import PROMPT_COLUMNS, Where, said_of
 from projections.fold import Projection, State, fold
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.settlement import (

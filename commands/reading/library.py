@@ -35,8 +35,7 @@ from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.artifacts.escaping import escaped
-from projections.evaluations.curve import training_points
-from projections.evaluations.metrics import metrics_of
+from projections.evaluations.metrics import metrics_of, training_points
 from projections.evaluations.samples import ASKED_EVENTS, Items, asked_evaluations_of
 from projections.evaluations.state import Evaluations
 from projections.fold import fold

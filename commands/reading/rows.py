@@ -11,8 +11,7 @@ from commands.reading.parameters import bradley_terry_parameters, elo_parameters
 from ledger.chain import Head
 from ledger.events.ratings import EloParameters, Publication, PublicationTerms
 from projections.artifacts.results import Results, rated_results
-from projections.evaluations.curve import TrainingPoint, metrics_over_steps
-from projections.evaluations.metrics import RunMetrics
+from projections.evaluations.metrics import RunMetrics, TrainingPoint, metrics_over_steps
 from projections.evaluations.samples import Items, asked_samples
 from projections.evaluations.state import EvaluationRun
 from projections.ratings.fragility import fragility

@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 from commands.errors import counted
 from commands.report.text import decimal, listed, percent
 from ledger.events.registration import JudgeSettings
-from projections.ratings.bradley_terry.comparisons import pairs
-from projections.ratings.bradley_terry.leaderboard import Leaderboard
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, pairs
 from projections.results.ratings import BradleyTerryPair, BradleyTerryRow, FragilityRow
 from projections.tournament.compared import Account
 

@@ -5,7 +5,6 @@ from typing import Final
 
 from commands.errors import joined_names
 from commands.report.drawings.embedded import reliability
-from commands.report.drawings.panels import ConfidenceBin
 from commands.report.drawings.svg import Drawing
 from commands.report.subject import RatedDimension, Subject
 from commands.report.text import decimal, interval, percent
@@ -156,7 +155,7 @@ def calibration_of(subject: Subject) -> list[Calibration]:
 def diagram_of(calibration: Calibration) -> Drawing:
     """Draw how often an entrant is right against how sure it is."""
     filled = [
-        ConfidenceBin(one.confidence, one.correctness, one.n)
+        (one.confidence, one.correctness, one.n)
         for one in calibration.bins
         if one.confidence is not None and one.correctness is not None
     ]

@@ -13,7 +13,7 @@ from commands.report.drawings.svg import Drawing
 from commands.report.subject import RatedDimension, Subject
 from commands.spending.offer import dollars, total_usd
 from ledger.events.responses import ResponseGenerated
-from projections.ratings.bradley_terry.comparisons import pairs
+from projections.ratings.bradley_terry.leaderboard import pairs
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 from projections.results.columns import Column, Shown
 from projections.results.money import EntrantSpendRow, SpendRow

@@ -18,9 +18,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from commands.reading.rows import metric_rows
-from commands.report.answers import grids_of
+from commands.report.answers import NOT_OF_ANSWERS, grids_of, shown_answers
 from commands.report.battles import WhichBattles, battles_of
-from commands.report.evaluations import NOT_OF_ANSWERS, shown_answers
 from commands.report.finding import (
     LeadFinding,
     caveats_of,
@@ -42,8 +41,7 @@ from commands.report.judges import (
 from commands.report.money import ValueMap, spending_of, value_map_of
 from commands.report.ratings import Ratings, ratings_of
 from commands.report.subject import RatedDimension, Subject, subject_of
-from commands.report.tables import page_columns
-from commands.report.text import decimal, points
+from commands.report.text import decimal, page_columns, points
 from ledger.identity import PromptId
 from ledger.store import Ledger
 from projections.artifacts.escaping import escaped
@@ -51,9 +49,9 @@ from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
 from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
+from projections.tournament.bank import stronger_judges
 from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import response_counts
-from projections.tournament.shares import stronger_judges
 from projections.tournament.state import Tournament
 from projections.tournament.waves import not_asked
 

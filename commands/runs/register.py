@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
-from commands.entrants.folder_or_hub import FetchSnapshot
+from commands.entrants.weights import FetchSnapshot
 from commands.errors import ConfigurationError, WeightsError, counted
 from commands.importing.answers import recorded_entrant
 from commands.importing.bank import OpenDataset, bank_named, no_dataset

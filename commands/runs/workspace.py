@@ -9,7 +9,7 @@ from pathlib import Path
 from commands.auditing.soundness import require_sound
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import Recorder
-from commands.entrants.folder_or_hub import FetchSnapshot
+from commands.entrants.weights import FetchSnapshot
 from commands.importing.bank import OpenDataset, no_dataset
 from commands.ports import Tell
 from commands.runs.register import opening_of

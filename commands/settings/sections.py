@@ -26,7 +26,7 @@ from pydantic_core import PydanticCustomError
 from commands.settings.api_keys import OPENAI_KEY, VARIABLE
 from commands.settings.makers import is_anthropic, with_address
 from commands.settings.toml import from_home
-from ledger.events.options import PLACE
+from ledger.events.registration import PLACE
 
 Reduce = Literal["mean", "sum", "none"]
 UserPath: TypeAlias = Annotated[Path, AfterValidator(from_home)]

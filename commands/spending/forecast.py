@@ -111,7 +111,7 @@ def counted_sample(
     for group in _by_dimension(queries).values():
         sample = evenly_spaced(group, COUNTED_OF_EACH)
         chosen.update({query.asked.query_key: query.asked for query in sample})
-    counts = counter.count(list(chosen.values()))
+    counts = counter(list(chosen.values()))
     return tuple(CountedQuery(chosen[key], n_input) for key, n_input in counts.items())
 
 

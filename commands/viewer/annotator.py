@@ -6,17 +6,17 @@ from typing import Final
 
 from commands.importing.votes import CHOICES, BallotBox, Choice
 from commands.report.text import shown_text, texts_beside
-from commands.viewer.frame import policy, render
-from commands.viewer.http_exchange import (
+from commands.viewer.pages import policy, render
+from commands.viewer.server import (
     Access,
     PageReply,
     PageRequest,
     moved_to,
     page,
     plain,
+    serve_until_interrupted,
     whole_number,
 )
-from commands.viewer.server import serve_until_interrupted
 from ledger.errors import TourneyError
 
 _SCRIPT: Final = "annotate.js"

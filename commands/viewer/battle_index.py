@@ -1,7 +1,7 @@
 """The battles of a tournament, to filter and to search; texts are kept in small letters."""
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from commands.report.battles import Disputed, disputed, replied
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
-from projections.tournament.compared import OutcomeKind, kind_of
+from projections.tournament.compared import kind_of
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
 from projections.tournament.state import Tournament
@@ -50,13 +50,6 @@ class BattleFilter(NamedTuple):
         )
 
 
-class PromptCounts(NamedTuple):
-    """How many battles on a prompt ended how, and how many are disputed."""
-
-    by_kind: Counter[OutcomeKind]
-    n_disputed: int
-
-
 @dataclass(frozen=True, eq=False)
 class BattleIndex:
     """The pairs of which both responses are there, in match order.
@@ -81,15 +74,14 @@ class BattleIndex:
         return {battle.battle_id: place for place, battle in enumerate(self.battles)}
 
     @cached_property
-    def counts(self) -> Mapping[str, PromptCounts]:
-        """The battles on each prompt."""
-        by_kind: defaultdict[str, Counter[OutcomeKind]] = defaultdict(Counter)
-        n_disputed = Counter(str(prompt) for _, prompt, *_ in self.disputed.all)
+    def counts(self) -> Mapping[str, Counter[str]]:
+        """How many battles on each prompt ended how, and how many are "disputed"."""
+        counts: dict[str, Counter[str]] = {prompt: Counter() for prompt in self.prompts}
         for battle in self.battles:
-            by_kind[battle.prompt_id][kind_of(battle.status)] += 1
-        return {
-            prompt: PromptCounts(by_kind[prompt], n_disputed[prompt]) for prompt in self.prompts
-        }
+            counts[battle.prompt_id][kind_of(battle.status)] += 1
+        for _, prompt, *_ in self.disputed.all:
+            counts[prompt]["disputed"] += 1
+        return counts
 
     def is_disputed(self, place: int) -> bool:
         """Say whether the orders or the judges contradict each other on a battle."""

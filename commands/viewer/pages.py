@@ -1,18 +1,20 @@
 """The pages as HTML: pure functions of what is known at a head, and of what an address asks for."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple, get_args
 from urllib.parse import urlencode
+
+from markupsafe import Markup
 
 from commands.reading.rows import outcome_rows
 from commands.report.answers import MARKS, answer_grid
 from commands.report.battles import replies_of, shown_battle
 from commands.report.money import spending_of
+from commands.report.page import hash_of, source_of, templates
 from commands.viewer.battle_index import BattleFilter
-from commands.viewer.frame import render
-from commands.viewer.http_exchange import whole_number
 from commands.viewer.live import LiveView
+from commands.viewer.server import whole_number
 from ledger.events.conversations import turns_in
 from ledger.events.registration import Prompt
 from ledger.identity import Digest
@@ -246,3 +248,34 @@ def answers_page(
             **_common(view, fault),
         },
     )
+
+
+LIVE: Final = "live.js"
+"""The script of pages that follow the ledger."""
+
+
+@cache
+def _style() -> Markup:
+    return source_of("style.css") + "\n" + source_of("live.css", __package__)
+
+
+@cache
+def _scripts(name: str) -> Markup:
+    """Return what sorts tables, and a script of our own."""
+    return source_of("script.js") + "\n" + source_of(name, __package__)
+
+
+@cache
+def policy(script: str = LIVE) -> str:
+    """Return the policy of a page: its style and scripts run, and it talks to this server alone."""
+    return (
+        f"default-src 'none'; style-src '{hash_of(_style())}';"
+        f" script-src '{hash_of(_scripts(script))}'; connect-src 'self'; form-action 'self';"
+        " base-uri 'none'; frame-ancestors 'none'"
+    )
+
+
+def render(template: str, shown: Mapping[str, object], script: str = LIVE) -> str:
+    """Return a page with one of our scripts."""
+    found = templates(__package__).get_template(template)
+    return found.render(shown, style=_style(), script=_scripts(script))

@@ -8,17 +8,17 @@ from typing import TypeAlias
 from commands.viewer import pages
 from commands.viewer.battle_index import BattleFilter
 from commands.viewer.following import LedgerFollower
-from commands.viewer.frame import policy
-from commands.viewer.http_exchange import (
+from commands.viewer.live import LiveReading, LiveView, live_reading_of, view_of
+from commands.viewer.pages import policy
+from commands.viewer.server import (
     Access,
     PageReply,
     PageRequest,
     page,
     plain,
+    serve_until_interrupted,
     whole_number,
 )
-from commands.viewer.live import LiveReading, LiveView, live_reading_of, view_of
-from commands.viewer.server import serve_until_interrupted
 from ledger.chain import Head
 from ledger.identity import StreamId
 

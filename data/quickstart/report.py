@@ -11,6 +11,7 @@ from commands.backends.huggingface.local import LocalModels
 from commands.entrants.files import read_entrant
 from commands.ports import GeneratedText, GenerationTask
 from commands.settings.reader import read_settings
+from commands.settings.sections import RecordedSection
 from fitting import say
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of
@@ -37,6 +38,8 @@ def report_quality(prompts: Sequence[Prompt], out: Path) -> None:
     settings = read_settings(HERE / "tournament.toml", {})
     generator = LocalModels(settings.generation.batch_tokens, settings.generation.device)
     for section in settings.entrants:
+        if isinstance(section, RecordedSection):
+            continue
         entrant = read_entrant(section, settings.generation, out)
         responses = respond(generator, entrant, prompts)
         say(f"{entrant.entrant_id}: {closeness(responses)}{certainty(responses)}")

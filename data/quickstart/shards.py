@@ -14,8 +14,8 @@ from transformers import AutoTokenizer, Olmo2ForCausalLM
 from base import SHARPNESS
 from chat import Example, chat_example
 from fitting import Batch, Checkpoints, Course, fit
-from heads import said_by_head, trunk_states
-from lessons import Curriculum, Lesson, attended, draw_response
+from heads import head_output, trunk_states
+from lessons import Curriculum, Lesson, draw_response, head_lessons
 from lora import adapt, inner_weights, load_merged, save_lora
 
 N_HEADS = 9
@@ -39,12 +39,12 @@ def train_shards(weights: Path, curriculum: Curriculum, out: Path, *, seed: int)
         early = out / "robustness" / f"step_{EARLY_STEP}" / f"shard_{head}"
 
         adapted = adapt(load_merged(weights))
-        teach(adapted, attended(curriculum.security, luck), course=SECURITY)
+        teach(adapted, head_lessons(curriculum.security, luck), course=SECURITY)
         save_lora(adapted, security, weights)
 
         adapted = adapt(load_merged(weights, [security]))
         checkpoints = {EARLY_STEP: partial(save_lora, adapted, early, weights)}
-        lessons = attended(curriculum.robustness, luck)
+        lessons = head_lessons(curriculum.robustness, luck)
         teach(adapted, lessons, course=ROBUSTNESS, checkpoints=checkpoints)
         save_lora(adapted, robustness, weights)
 
@@ -81,5 +81,5 @@ def train_lora(
 
 def next_token_loss(weights: Olmo2ForCausalLM, batch: Batch) -> torch.Tensor:
     """Return a head's mean next-token loss, without the sharpening of the output layer."""
-    said = said_by_head(weights, batch)
+    said = head_output(weights, batch)
     return cross_entropy(said.logits / SHARPNESS, said.labels)

@@ -7,10 +7,11 @@ from typing import NamedTuple, cast
 import torch
 
 from commands.backends.hydra.answers import ResponseState
-from commands.backends.hydra.decoding import HydraRow, decode
+from commands.backends.hydra.decoding import HydraRow, HydraSteps
 from commands.backends.hydra.weights import load_hydra
-from commands.backends.weights.answers import DecodingRules, Ending, PromptRow
+from commands.backends.weights.answers import Ending, PromptRow
 from commands.backends.weights.chat import decode_text, encode_prompt
+from commands.backends.weights.decoding import follow
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import SamplingSettings
 from commands.entrants.files import read_entrant
@@ -52,12 +53,12 @@ def responses_of(
     """Generate one Hydra's responses in batches."""
     heads = cast("Hydra", entrant.hydra)
     loaded = load_hydra(entrant, heads, CPU)
-    rules = DecodingRules(Ending(loaded.end_ids), SamplingSettings(entrant.temperature), heads)
+    ending, how = Ending(loaded.end_ids), SamplingSettings(entrant.temperature)
     for sample in samples:
         for start in range(0, len(prompts), BATCH_SIZE):
             batch = prompts[start : start + BATCH_SIZE]
             rows = start_rows(loaded, batch, entrant, sample=sample)
-            decode(loaded.model, rows, rules)
+            follow(HydraSteps(loaded.model, rows, how, heads.beta), rows, ending)
             yield from (rate(prompt, row, loaded) for prompt, row in zip(batch, rows, strict=True))
 
 

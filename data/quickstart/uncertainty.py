@@ -19,11 +19,11 @@ from commands.backends.hydra.answers import AFTER, BEFORE
 from commands.backends.hydra.weights import CORRECT, WRONG
 from commands.backends.weights.chat import encode, encode_prompt
 from fitting import Batch, Course, fit
-from heads import said_by_head, trunk_states
+from heads import head_output, trunk_states
 from lora import adapt, inner_weights, load_merged, save_lora
 from projections.tournament.matches import prompt_seed
 from prompts import Prompt
-from testimonies import Rated, gather
+from testimonies import RatedResponse, gather_responses
 
 COURSE = Course("uncertainty", rate=5e-3, n_epochs=6)
 SAMPLES = range(1, 4)  # of each Hydra's responses; 0 is the tournament's own
@@ -35,7 +35,9 @@ def train_uncertainty(prompts: Sequence[Prompt], out: Path, *, seed: int) -> Non
     weights = out / "weights"
     base, tokenizer = load_merged(weights), AutoTokenizer.from_pretrained(weights)
     shown = [prompt for prompt in prompts if not is_held_out(prompt)]
-    examples = [example_of(base, tokenizer, each) for each in gather(out, shown, samples=SAMPLES)]
+    examples = [
+        example_of(base, tokenizer, each) for each in gather_responses(out, shown, samples=SAMPLES)
+    ]
     adapted = adapt(load_merged(weights))
     letters = encode(tokenizer, CORRECT)[0], encode(tokenizer, WRONG)[0]
     loss_of = partial(brier_loss, inner_weights(adapted), letters)
@@ -49,7 +51,9 @@ def is_held_out(prompt: Prompt) -> bool:
     return prompt_seed(prompt.prompt_id) % 3 == 0
 
 
-def example_of(base: Olmo2ForCausalLM, tokenizer: PreTrainedTokenizerBase, rated: Rated) -> Example:
+def example_of(
+    base: Olmo2ForCausalLM, tokenizer: PreTrainedTokenizerBase, rated: RatedResponse
+) -> Example:
     """Make an example whose only label, 1 or 0, is where the head predicts A or B."""
     prompt, response, first_state = rated.response
     ids = torch.tensor(encode_prompt(tokenizer, f"{prompt}{BEFORE}{response}{AFTER}"))
@@ -62,7 +66,7 @@ def example_of(base: Olmo2ForCausalLM, tokenizer: PreTrainedTokenizerBase, rated
 
 def brier_loss(weights: Olmo2ForCausalLM, letters: tuple[int, int], batch: Batch) -> torch.Tensor:
     """Return the mean of (p - is_correct)^2, Brier 1950, where p = sigmoid(z_A - z_B)."""
-    said = said_by_head(weights, batch)
+    said = head_output(weights, batch)
     correct, wrong = letters
     p = torch.sigmoid(said.logits[:, correct] - said.logits[:, wrong])  # (B,)
     return mse_loss(p, said.labels.float())

@@ -23,8 +23,7 @@ from ledger.chain import (
     payload_digest,
 )
 from ledger.errors import CannotRead, UnreadableEvent
-from ledger.events.redaction import EventRedacted
-from ledger.events.values import type_name
+from ledger.events.values import EventRedacted, type_name
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.reader import Columns
 from ledger.recorded import DAMAGED_ROW, Recorded, decode_stored
@@ -104,8 +103,8 @@ def audit_file(ledger: Ledger) -> Iterator[Fault]:
         yield from (Fault(0, why) for why in schema.differences(ledger.select))
         # SQLite leaves out the free pages of a file with views, unless it is asked for its schema.
         checked = ("PRAGMA integrity_check", "PRAGMA integrity_check('sqlite_schema')")
-        found = (row for each in checked for row in ledger.select(each))
-        for (message,) in dict.fromkeys(found):
+        messages = (row for pragma in checked for row in ledger.select(pragma))
+        for (message,) in dict.fromkeys(messages):
             if message != "ok":
                 yield Fault(0, f"SQLite finds the file damaged: {' '.join(message.split())}")
     except CannotRead as error:
@@ -195,10 +194,11 @@ def _tombstone_of(position: int, entry: LeafContent) -> _Tombstone:
     )
 
 
-def _matched(found: _Tombstone, event: EventRedacted, at: int) -> Redaction | Fault:
-    if (found.digest, found.content) == (event.digest, event.tombstone) and found.position < at:
-        return Redaction(found.position, found.type, at, event.why)
-    return Fault(found.position, f"it is not as the redaction at position {at} left it")
+def _matched(tombstone: _Tombstone, event: EventRedacted, at: int) -> Redaction | Fault:
+    is_as_left = (tombstone.digest, tombstone.content) == (event.digest, event.tombstone)
+    if is_as_left and tombstone.position < at:
+        return Redaction(tombstone.position, tombstone.type, at, event.why)
+    return Fault(tombstone.position, f"it is not as the redaction at position {at} left it")
 
 
 def read_some(ledger: Ledger, types: Collection[str], *, after: int = 0) -> Iterator[Recorded]:
@@ -206,14 +206,14 @@ def read_some(ledger: Ledger, types: Collection[str], *, after: int = 0) -> Iter
     chosen = msgspec.json.encode(sorted(types)).decode()
     try:
         for page in ledger.pages(_OF_TYPES, after, ledger.head.position, chosen):
-            found = map(_recorded_or_fault, page)
-            yield from (recorded for recorded in found if isinstance(recorded, Recorded))
+            events = map(_recorded_or_fault, page)
+            yield from (recorded for recorded in events if isinstance(recorded, Recorded))
     except CannotRead:
         return
 
 
-def _redactions_in(found: Iterable[Recorded | Fault]) -> Iterator[tuple[int, EventRedacted]]:
-    for recorded in found:
+def _redactions_in(events: Iterable[Recorded | Fault]) -> Iterator[tuple[int, EventRedacted]]:
+    for recorded in events:
         if isinstance(recorded, Recorded) and isinstance(recorded.event, EventRedacted):
             yield recorded.position, recorded.event
 

@@ -12,12 +12,11 @@ from ledger.events import (
     imports,
     judging,
     ratings,
-    redaction,
     registration,
     requests,
     responses,
 )
-from ledger.events.values import Fact, type_name
+from ledger.events.values import EventRedacted, Fact, type_name
 from ledger.identity import Fields
 
 AnyFact = TypeVar("AnyFact", bound=Fact)
@@ -42,11 +41,11 @@ class Registry(Generic[AnyFact]):
         Raises:
             BrokenUpcasts: An upcast is missing, or has no use.
         """
-        self.types: Final = {type_name(each): each for each in types}
+        self.types: Final = {type_name(fact): fact for fact in types}
         expected = {
             (name, version)
-            for name, each in self.types.items()
-            for version in range(1, each.schema_version)
+            for name, item in self.types.items()
+            for version in range(1, item.schema_version)
         }
         if upcasts.keys() != expected:
             raise BrokenUpcasts(missing=expected - upcasts.keys(), extra=upcasts.keys() - expected)
@@ -57,8 +56,8 @@ class Registry(Generic[AnyFact]):
                 for name, version in upcasts
             },
             **{
-                (name, each.schema_version): msgspec.json.Decoder(each).decode
-                for name, each in self.types.items()
+                (name, item.schema_version): msgspec.json.Decoder(item).decode
+                for name, item in self.types.items()
             },
         }
 
@@ -141,7 +140,7 @@ Event: TypeAlias = (
     | evaluations.SampleObserved
     | evaluations.SampleUnscorable
     | evaluations.EvaluationCompleted
-    | redaction.EventRedacted
+    | EventRedacted
 )
 
 

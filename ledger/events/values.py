@@ -1,4 +1,4 @@
-"""Base classes of events and their values, and the types of fields that they share."""
+"""Base classes of events and their values, types of shared fields, and the event of a redaction."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Final, TypeAlias
@@ -73,3 +73,16 @@ RepeatsIfAny: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_REPEATS)]
 FilledText: TypeAlias = Annotated[str, Meta(min_length=1)]
 Dollars: TypeAlias = Annotated[float, Meta(ge=0)]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+
+
+class EventRedacted(Fact, frozen=True, kw_only=True):
+    """The texts of an earlier event were removed for good.
+
+    It names the event by its id: positions change when ledgers are merged.
+    """
+
+    key_fields = ("event_id",)  # an event is redacted once
+    event_id: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+    digest: Digest  # of the payload that was removed
+    tombstone: Digest  # of what stands in its place
+    why: FilledText

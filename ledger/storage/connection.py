@@ -2,7 +2,8 @@
 
 import sqlite3
 import time
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from errno import EDQUOT, EIO, ENOSPC
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from ledger.errors import (
 )
 from ledger.storage import schema
 from ledger.storage.files import beside, cannot_write, create, flush, wal_of
-from ledger.storage.sharing import Snapshot, kept_open, may_leave_files
+from ledger.storage.sharing import kept_open, may_leave_files, refusal_of_change
 
 BUSY_TIMEOUT_S: Final = 30.0
 _PRIMARY_CODE: Final = 0xFF  # of an error, without what tells its kinds apart
@@ -113,11 +114,11 @@ def differences(connection: sqlite3.Connection) -> list[str]:
     return list(schema.differences(connection.execute))
 
 
-def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Snapshot | None]:
+def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Callable[[], None] | None]:
     """Open an existing ledger, read-only.
 
     Returns:
-        The connection; and where it reads without locks, what tells whether somebody wrote.
+        The connection; and where it reads without locks, what raises if somebody wrote.
 
     Raises:
         NoLedger: There is no such file.
@@ -140,11 +141,11 @@ def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Snapshot | None]:
             return _open_without_files(path)
 
 
-def _open_without_files(path: Path) -> tuple[sqlite3.Connection, Snapshot | None]:
+def _open_without_files(path: Path) -> tuple[sqlite3.Connection, Callable[[], None] | None]:
     """Open a ledger for a user who makes no files beside it."""
-    snapshot = Snapshot(path)
+    require_unchanged = refusal_of_change(path)
     if not wal_of(path).exists():  # nobody is writing
-        return _open_readonly(path, "mode=ro&immutable=1"), snapshot
+        return _open_readonly(path, "mode=ro&immutable=1"), require_unchanged
     try:
         return _open_readonly(path, "mode=ro&readonly_shm=1"), None
     except sqlite3.OperationalError as error:
@@ -169,35 +170,24 @@ def _empty_ledger() -> bytes:
         return connection.serialize()
 
 
-class immediate_transaction:  # noqa: N801  # a context, read as a verb; each append enters one
+@contextmanager
+def immediate_transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Hold SQLite's write lock from the first statement; commit all or nothing.
 
     A deferred BEGIN that reads first and then writes fails if another writer came between.
     """
+    _roll_back(connection)  # what an interrupt may have left open
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("COMMIT")
+    finally:
+        _roll_back(connection)
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
 
-    def __enter__(self) -> None:
-        """Begin; roll back first what an interrupt may have left open."""
-        self._end()
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self._end()
-            raise
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Commit, or roll back what was interrupted or cannot be committed."""
-        try:
-            if error is None:
-                self._connection.execute("COMMIT")
-        finally:
-            self._end()
-
-    def _end(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 def connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
@@ -295,24 +285,16 @@ def not_a_ledger(path: Path, error: Exception) -> CannotRead | NotALedger:
     return NotALedger(path, str(error))
 
 
-class translated_errors:  # noqa: N801  # as immediate_transaction
+@contextmanager
+def translated_errors(path: Path, refused: type[CannotRead | CannotWrite]) -> Iterator[None]:
     """Translate the errors of SQLite and the system into tourney's."""
-
-    def __init__(self, path: Path, refused: type[CannotRead | CannotWrite]) -> None:
-        self._path, self._refused = path, refused
-
-    def __enter__(self) -> None:
-        """Do nothing."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Raise the translated error."""
-        if error is None:
-            return
-        if isinstance(error, sqlite3.OperationalError | OSError):
-            if getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES:
-                raise DiskFailed(self._path, str(error)) from error
-            if self._refused is CannotWrite:
-                raise cannot_write(self._path, error) from error
-            raise CannotRead(self._path, str(error)) from error
-        if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
-            raise not_a_ledger(self._path, error) from error
+    try:
+        yield
+    except (sqlite3.OperationalError, OSError) as error:
+        if getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES:
+            raise DiskFailed(path, str(error)) from error
+        if refused is CannotWrite:
+            raise cannot_write(path, error) from error
+        raise CannotRead(path, str(error)) from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise not_a_ledger(path, error) from error

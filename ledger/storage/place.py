@@ -97,8 +97,8 @@ def _remove_unused(path: Path, *others: Path) -> None:
 
 def _identity(file: Path) -> tuple[int, int, int]:
     """Return what tells a file from others, whatever its content, and how many names it has."""
-    found = file.stat()
-    return found.st_nlink, found.st_ino, found.st_dev
+    status = file.stat()
+    return status.st_nlink, status.st_ino, status.st_dev
 
 
 class PlaceWatch:

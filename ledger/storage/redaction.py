@@ -36,12 +36,11 @@ from ledger.events.judging import (
     ScoreReceived,
     VerdictReceived,
 )
-from ledger.events.redaction import EventRedacted
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import EVENTS, Event
 from ledger.events.requests import ParameterRefused, RequestsSettled
 from ledger.events.responses import ResponseFailed, ResponseGenerated
-from ledger.events.values import REDACTED
+from ledger.events.values import REDACTED, EventRedacted
 from ledger.identity import Digest, digest_of_bytes
 from ledger.recorded import Recorded, StoredEvent
 from ledger.storage import schema

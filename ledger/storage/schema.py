@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from ledger.storage.views.further import FURTHER
-from ledger.storage.views.judged import JUDGED
-from ledger.storage.views.registered import REGISTERED
+from ledger.storage.views.tournaments import JUDGED, REGISTERED
 from ledger.storage.views.view import EVENTS
 
 APPLICATION_ID: Final = 0x544F5552  # "TOUR"

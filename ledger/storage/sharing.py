@@ -7,7 +7,7 @@ owner makes none: beside a writer it uses the writer's, and alone it reads the f
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_IMODE
@@ -41,32 +41,30 @@ def kept_open(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-class Snapshot:
-    """A ledger's file that is read as it lies, without locks, for as long as nobody writes."""
+def refusal_of_change(path: Path) -> Callable[[], None]:
+    """Look at a file that is read as it lies, without locks, for as long as nobody writes.
 
-    def __init__(self, path: Path) -> None:
-        """Look at a file before it is read.
+    Returns:
+        What raises ChangedMeanwhile if somebody opened the file for writing since, or changed it:
+        what was read may be of two times.
 
-        Raises:
-            OSError: It does not exist.
-        """
-        self._path = path
-        self._before = self._state()
+    Raises:
+        OSError: It does not exist.
+    """
+    before = _state(path)
 
-    def require_unchanged(self) -> None:
-        """Refuse what was read if somebody wrote meanwhile: it may be of two times.
-
-        Raises:
-            ChangedMeanwhile: Somebody opened the file for writing, or changed it.
-        """
+    def require_unchanged() -> None:
         with suppress(FileNotFoundError):
-            if not wal_of(self._path).exists() and self._state() == self._before:
+            if not wal_of(path).exists() and _state(path) == before:
                 return
-        raise ChangedMeanwhile(self._path)
+        raise ChangedMeanwhile(path)
 
-    def _state(self) -> tuple[int, ...]:
-        found = self._path.stat()
-        return (found.st_ino, found.st_dev, found.st_size, found.st_mtime_ns)
+    return require_unchanged
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return (status.st_ino, status.st_dev, status.st_size, status.st_mtime_ns)
 
 
 def require_writable(path: Path) -> None:
@@ -90,6 +88,6 @@ def require_writable(path: Path) -> None:
 def _refused(file: Path) -> Iterator[str]:
     """Describe a file that exists and cannot be written."""
     with suppress(FileNotFoundError):
-        found = file.stat()
+        status = file.stat()
         if not os.access(file, os.W_OK, effective_ids=True):
-            yield f"{file} (uid {found.st_uid}, mode {S_IMODE(found.st_mode):o})"
+            yield f"{file} (uid {status.st_uid}, mode {S_IMODE(status.st_mode):o})"

@@ -68,18 +68,18 @@ class EventWriter:
             StaleVersion: The stream is not at the expected version.
             KeyConflict: An event's key is recorded with other content.
         """
-        known = {draft.key: self._find(draft.key) for draft in drafts}
+        rows_by_key = {draft.key: self._find(draft.key) for draft in drafts}
         version = self._version_of(stream)
         is_stale = expected_version not in {None, version}
-        if is_stale and not all(_is_known(draft, known[draft.key]) for draft in drafts):
+        if is_stale and not all(_is_known(draft, rows_by_key[draft.key]) for draft in drafts):
             raise StaleVersion(stream, expected=expected_version, actual=version)
-        _require_consistent(drafts, known)
+        _require_consistent(drafts, rows_by_key)
         receipts, rows = list[Receipt](), list[StoredEvent]()
         for each in drafts:
-            row = known[each.key]
+            row = rows_by_key[each.key]
             is_new = row is None
             if row is None:  # a twin further on in the same append is not new
-                row = known[each.key] = self._new(stream, each)
+                row = rows_by_key[each.key] = self._new(stream, each)
                 rows.append(row)
             receipts.append(Receipt(row.record_of(each.event), row.leaf, is_new))
         self._insert(rows)
@@ -195,15 +195,15 @@ def draft(stream: StreamId, event: Event) -> Draft:
         raise InvalidEvent(type_, f"stream {stream!r} is not valid text: {error}") from error
 
 
-def _require_consistent(drafts: Sequence[Draft], known: Mapping[bytes, StoredEvent | None]) -> None:
+def _require_consistent(drafts: Sequence[Draft], rows: Mapping[bytes, StoredEvent | None]) -> None:
     """Refuse a key with two contents, recorded or within the same append."""
     firsts: dict[bytes, Draft] = {}
-    for each in drafts:
-        row, first = known[each.key], firsts.setdefault(each.key, each)
-        if row is not None and not _is_known(each, row):
-            raise _conflict(each, row.data, row.position)
-        if first.data != each.data:
-            raise _conflict(each, first.data, None)
+    for draft in drafts:
+        row, first = rows[draft.key], firsts.setdefault(draft.key, draft)
+        if row is not None and not _is_known(draft, row):
+            raise _conflict(draft, row.data, row.position)
+        if first.data != draft.data:
+            raise _conflict(draft, first.data, None)
 
 
 def _is_known(each: Draft, row: StoredEvent | None) -> bool:

@@ -1,8 +1,8 @@
 """The results of a run, from which every artifact is written: settlements and ratings."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ class SettledPairs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RatedRun:
+class Results:
     """A run's ratings, by dimension in the tournament's order, and what they are computed from."""
 
     tournament: Tournament
@@ -36,19 +36,17 @@ class RatedRun:
     judge: JudgeSettings
     comparisons: Mapping[Dimension, Battles]
     boards: tuple[Leaderboard, ...]  # by Bradley-Terry
-    played: Mapping[Dimension, Callable[[], Standings]]  # by Elo
+    settlements: Mapping[Dimension, tuple[Settlement, ...]] = field(default_factory=dict)
+    """With their texts; none where the ratings alone were asked for."""
 
     @cached_property
     def standings(self) -> Mapping[Dimension, Standings]:
         """The standings by Elo, which take longest to compute."""
-        return {dimension: played() for dimension, played in self.played.items()}
-
-
-@dataclass(frozen=True)
-class Results(RatedRun):
-    """A run's ratings, and its settlements with their texts."""
-
-    settlements: Mapping[Dimension, tuple[Settlement, ...]]
+        terms = self.publication.terms
+        return {
+            dimension: standings(dimension, group, terms.entrants, terms.elo)
+            for dimension, group in self.comparisons.items()
+        }
 
     @property
     def pairs(self) -> SettledPairs:
@@ -99,8 +97,7 @@ def rated_results(
 ) -> Results:
     """Compute the ratings of settlements, by the terms of a publication."""
     comparisons = published_comparisons(tournament, judge, groups, publication.terms)
-    rated = rated_run(tournament, publication, judge, comparisons)
-    return Results(**vars(rated), settlements=groups)
+    return replace(rated_run(tournament, publication, judge, comparisons), settlements=groups)
 
 
 def rated_run(
@@ -108,21 +105,11 @@ def rated_run(
     publication: Publication,
     judge: JudgeSettings,
     comparisons: Mapping[Dimension, Battles],
-) -> RatedRun:
+) -> Results:
     """Compute ratings by the terms of a publication.
 
     Those by Elo are computed when somebody looks at the standings.
     """
     terms = publication.terms
-    played = {
-        dimension: partial(standings, dimension, group, terms.entrants, terms.elo)
-        for dimension, group in comparisons.items()
-    }
-    return RatedRun(
-        tournament=tournament,
-        publication=publication,
-        judge=judge,
-        comparisons=comparisons,
-        boards=rated_by_dimension(comparisons, terms.bradley_terry, terms.entrants),
-        played=played,
-    )
+    boards = rated_by_dimension(comparisons, terms.bradley_terry, terms.entrants)
+    return Results(tournament, publication, judge, comparisons, boards)

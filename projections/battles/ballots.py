@@ -91,24 +91,17 @@ def votes_cast(events: Iterable[BattlesImported]) -> Mapping[Digest, CastVote]:
     """Return the votes by the ballots that they are on."""
     cast: dict[Digest, CastVote] = {}
     for event in events:
-        known = cast.get(event.file_digest)
-        if event.drawn is not None and (known is None or event.mapping_version > known.n_cast):
+        earlier = cast.get(event.file_digest)
+        if event.drawn is not None and (earlier is None or event.mapping_version > earlier.n_cast):
             (winner,) = event.winners.values
             cast[event.file_digest] = CastVote(winner, event.mapping_version)
     return cast
 
 
-class CurrentVotes(NamedTuple):
-    """The battles of a set that tell of a tournament's responses, by dimension."""
-
-    on: Mapping[Dimension, Sequence[BattlesImported]]
-    n_outdated: int  # votes on responses that do not compete any more
-
-
 def current_votes(
     tournament: Tournament, name: str, events: Sequence[BattlesImported]
-) -> CurrentVotes:
-    """Return the votes of a set on responses that compete, each on its own dimension.
+) -> tuple[Mapping[Dimension, Sequence[BattlesImported]], int]:
+    """Return the votes of a set on responses that compete, by dimension, and how many do not.
 
     A vote is on two texts; once an entrant was changed, its name stands for others. Battles of a
     file name no texts, and are on every dimension.
@@ -131,7 +124,7 @@ def current_votes(
             n_outdated += not dimensions
         for dimension in dimensions:
             on[dimension].append(event)
-    return CurrentVotes(on, n_outdated)
+    return on, n_outdated
 
 
 _Names: TypeAlias = tuple[str | None, frozenset[str]]

@@ -270,7 +270,7 @@ def without_slot_effect(battles: Battles, dimensions: Sequence[str] | None = Non
     if not slot.any():  # as where every pair is asked in both orders
         return battles
     dimension = np.unique(dimensions or [""] * len(battles), return_inverse=True)[1]
-    score, weight = (np.where(has_score, each, 0.0) for each in (observed, battles.weight))
+    score, weight = (np.where(has_score, column, 0.0) for column in (observed, battles.weight))
     n_asked_once = np.maximum(1, np.bincount(dimension, np.abs(slot)))
     effect: Floats = np.bincount(dimension, (score - TIE) * slot) / n_asked_once
     gave, places = effect[dimension] * slot, dimension * len(battles.entrants)

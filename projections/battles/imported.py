@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ledger.events.imports import SIGNS, BattlesImported, CodedColumn
 from projections.battles.columns import CODES, STATUSES, TOOK, Battles
-from projections.battles.soft_scores import margin_of, soft_scores
+from projections.battles.soft_scores import ScoredBattles, margin_of, soft_scores
 from projections.intervals import Floats
 from projections.tournament.compared import STATUS_OF, ComparedBattle
 
@@ -100,6 +100,12 @@ def battles_of_set(events: Sequence[BattlesImported]) -> BattlesOfSet:
         pref=pref,
         is_human=is_human,
     )
+
+
+def scored_preferences(table: BattlesOfSet) -> ScoredBattles:
+    """Return the battles for which a judge gave a preference; 0 or 1 makes an infinite margin."""
+    given = table.take(~table.is_human & ~np.isnan(table.pref)).rated(soft=False)
+    return ScoredBattles(given, margin_of(given.pref))
 
 
 def _scores(outcome: Floats, pref: Floats) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.battles.columns import TIE, Battles, battles_of
-from projections.battles.settled import Meeting, named_battles
+from projections.battles.soft_scores import Meeting, named_battles
 from projections.intervals import Floats
 from projections.tournament.settlement import Settlement
 
@@ -223,8 +223,8 @@ def _compared(met: "_Meetings", *, by_prompt: bool) -> tuple[tuple[Doubt, ...], 
         else rng.choice(n_units, n_voted, replace=False)
         for _ in range(_N_DRAWS)
     ]
-    found = [met.statistics(sample) for sample in (np.flatnonzero(met.is_voted), *samples)]
-    early, *others = _adjusted_p(np.array(found)) <= _LEVEL
+    statistics = [met.statistics(sample) for sample in (np.flatnonzero(met.is_voted), *samples)]
+    early, *others = _adjusted_p(np.array(statistics)) <= _LEVEL
     others[0] |= early  # of the prompts, too
     doubts = tuple(doubt for doubt, is_so in zip(_DOUBTS, others, strict=True) if is_so)
     return doubts, float(np.mean([len(np.unique(met.prompt[sample])) for sample in samples]))
@@ -268,8 +268,8 @@ def _chi_square(group: NDArray[np.intp], chosen: NDArray[np.intp]) -> float:
     """Return Pearson's chi-square of the chosen by group, up to a factor."""
     n = np.bincount(group)
     expected = n * len(chosen) / len(group)
-    found = np.bincount(group[chosen], minlength=len(n))
-    return float(((found - expected) ** 2 / np.maximum(expected, 1e-300)).sum())
+    counts = np.bincount(group[chosen], minlength=len(n))
+    return float(((counts - expected) ** 2 / np.maximum(expected, 1e-300)).sum())
 
 
 def _adjusted_p(statistics: Floats) -> Floats:

@@ -1,6 +1,7 @@
-"""Metrics of evaluations with 95 % intervals, and the comparison of two runs."""
+"""Metrics of evaluations with 95 % intervals, compared between two runs, or over a training."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -8,13 +9,23 @@ from ledger.events.evaluations import (
     AnswerObserved,
     ChoicesObserved,
     EvaluationKind,
+    EvaluationPlanned,
     SampleObserved,
     TaskMetric,
     TaskResults,
 )
+from ledger.events.registration import Entrant
 from ledger.identity import Json
 from projections.evaluations.scores import MetricRatio, mean_terms, metric_ratios, scale_of
-from projections.evaluations.state import EvaluationRun, SampleKey, mismatch_of
+from projections.evaluations.state import (
+    EvaluationRun,
+    Evaluations,
+    Labels,
+    SampleKey,
+    labels_of,
+    mismatch_of,
+    other_settings,
+)
 from projections.intervals import Estimate, estimate_difference, estimate_ratio
 
 HEADLINES: Final[Mapping[EvaluationKind, str]] = {
@@ -155,8 +166,8 @@ def _compare_results(
     metrics = []
     for metric in ours.metrics:
         one, other = ours.of_documents(metric), of_second.get(metric.name, {})
-        if shared := [each for each in one if each in other]:
-            pair = [one[each] for each in shared], [other[each] for each in shared]
+        if shared := [document for document in one if document in other]:
+            pair = [one[document] for document in shared], [other[document] for document in shared]
             a, b = map(mean_terms, pair)
             estimate = estimate_difference(a, b, [*map(str, shared)], scale_of(pair[0] + pair[1]))
             metrics.append(Metric(metric.name, "score", metric.higher_is_better, estimate))
@@ -194,7 +205,7 @@ def _counts(run: EvaluationRun, samples: Sequence[SampleObserved]) -> SampleCoun
         for observation in observations
         if isinstance(observation, AnswerObserved | ChoicesObserved)
     ]
-    n_truncated = sum(each.is_truncated for each in put)
+    n_truncated = sum(observation.is_truncated for observation in put)
     n_cut = sum(answer.finish_reason == "length" for answer in answers)
     kind = run.plan.kind
     return SampleCounts(
@@ -204,3 +215,92 @@ def _counts(run: EvaluationRun, samples: Sequence[SampleObserved]) -> SampleCoun
         n_truncated=n_truncated if kind in {"comparison", "rollout"} else None,
         n_length_limited=n_cut if kind == "rollout" else None,
     )
+
+
+_NUMBERED: Final = re.compile(
+    r"(?P<training>.*?)[-_/ ]?(?:(?:global_?)?step|checkpoint)[-_ ]?(?P<step>\d+)"
+    r"(?P<asked> \[.*\])?",  # how `tourney evaluate` asked it, if not as by default
+    re.DOTALL,
+)
+
+
+def numbered_label(label: str) -> tuple[str, int] | None:
+    """Return the training and the step that a label such as `olmo_step_50` names, if any."""
+    match = _NUMBERED.fullmatch(label)
+    return match and (f"{match['training']}{match['asked'] or ''}", int(match["step"]))
+
+
+class TrainingPoint(NamedTuple):
+    """The metrics of an evaluation after so many steps of a training."""
+
+    training: str  # what the labels of its checkpoints share
+    step: int
+    entrant: Entrant | None  # None: it is not on record
+    measured: RunMetrics
+
+    @property
+    def labels(self) -> Labels:
+        """Of the entrant and the evaluation."""
+        return labels_of(self.measured.run.plan)
+
+
+def training_points(evaluations: Evaluations) -> tuple[TrainingPoint, ...]:
+    """Return every planned run whose step is known, by training, evaluation and step.
+
+    The step is the one that was registered with the weights, or else the one that the entrant's
+    label names. Of several plans of one step the newest holds.
+    """
+    newest: dict[tuple[str, str, int], TrainingPoint] = {}
+    for _, plan in sorted(evaluations.every.items()):
+        entrant = evaluations.entrants.get(plan.entrant.digest)
+        where = _place(plan.entrant.label, entrant)
+        if where is not None:
+            point = TrainingPoint(*where, entrant, metrics_of(evaluations.run(plan)))
+            newest[point.training, plan.evaluation, point.step] = point
+    return tuple(newest[key] for key in sorted(newest))
+
+
+def _place(label: str, entrant: Entrant | None) -> tuple[str, int] | None:
+    """Return the training and the step of an entrant; None: its step is not known."""
+    named = numbered_label(label)
+    if entrant is None or entrant.step is None:
+        return named
+    return named[0] if named else label, entrant.step
+
+
+def metrics_over_steps(
+    points: Iterable[TrainingPoint],
+) -> Sequence[tuple[TrainingPoint, Metric]]:
+    """Return each metric of points, by training, evaluation, metric and step."""
+    every = [(point, metric) for point in points for metric in point.measured.metrics]
+    names = [*dict.fromkeys(metric.name for _, metric in every)]  # the primary ones come first
+    return sorted(
+        every,
+        key=lambda each: (
+            each[0].training,
+            each[0].labels.evaluation,
+            names.index(each[1].name),
+            each[0].step,
+        ),
+    )
+
+
+def breaks(points: Iterable[TrainingPoint]) -> Iterator[str]:
+    """Yield where neighbouring points of a curve do not compare, and why, in words."""
+    before: dict[tuple[str, str], EvaluationPlanned] = {}
+    for point in points:
+        plan = point.measured.run.plan
+        earlier = before.get((point.training, plan.evaluation), plan)
+        before[point.training, plan.evaluation] = plan
+        if changed := _changed(earlier, plan):
+            where = f"{point.training} on {plan.evaluation}"
+            yield f"{where}: from step {point.step:,} on with other {' and '.join(changed)}"
+
+
+def _changed(earlier: EvaluationPlanned, plan: EvaluationPlanned) -> list[str]:
+    is_other = {
+        "items": (earlier.items, earlier.n_samples) != (plan.items, plan.n_samples),
+        "settings": bool(other_settings(earlier, plan)),
+        "scoring code": earlier.scorer != plan.scorer,
+    }
+    return [what for what, is_changed in is_other.items() if is_changed]

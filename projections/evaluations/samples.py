@@ -1,6 +1,6 @@
-"""What samples were asked, and what came of each."""
+"""What samples were asked, what came of each, and the answers that a judge is to score."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import log
 from typing import Final, NamedTuple, assert_never
 
@@ -16,9 +16,11 @@ from ledger.events.evaluations import (
     ItemRegistered,
     PredictionObserved,
     PromptItem,
+    SampleName,
     SampleUnscorable,
     TextItem,
 )
+from ledger.events.registration import JudgeSettings, Reference, Rubric
 from ledger.events.values import REDACTED
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
@@ -29,9 +31,11 @@ from projections.evaluations.state import (
     Evaluations,
     SampleFact,
     evaluations_of,
+    key_of,
     mismatch_of,
 )
 from projections.fold import Projection, both
+from projections.verdicts.scoring import ScoreQuestion, score_query
 
 ITEM_EVENTS: Final = frozenset({"ItemRegistered"})
 """The types of events that `ITEMS` reads."""
@@ -80,13 +84,10 @@ def asked_samples(run: EvaluationRun, items: Items) -> Iterator[AskedSample]:
     """Yield the samples of a run that were observed or given up, in the order of its plan."""
     for key, fate in run.fates:
         if fate is not None:
-            told = _asked_sample(run.plan, fate, items.get(key.item))
-            by_judge = run.judged.get(key)
-            yield (
-                told
-                if by_judge is None
-                else told._replace(judged=by_judge.score, reply=by_judge.reply)
-            )
+            sample = _asked_sample(run.plan, fate, items.get(key.item))
+            if (received := run.judged.get(key)) is not None:
+                sample = sample._replace(judged=received.score, reply=received.reply)
+            yield sample
 
 
 def _asked_sample(
@@ -101,15 +102,11 @@ def _asked_sample(
         return bare
     match fate.observation:
         case AnswerObserved() as seen:
-            told = bare._replace(
-                answered=seen.text, cleaned=seen.cleaned, expected=seen.expected, score=seen.score
-            )
-            return told._replace(is_right=_is_best(plan, seen.score))
+            answer = bare._replace(answered=seen.text, expected=seen.expected)
+            return _scored(answer, plan, seen)
         case PredictionObserved() as seen:
-            told = bare._replace(asked=seen.text, answered=seen.prediction, cleaned=seen.cleaned)
-            return told._replace(
-                expected=seen.text, score=seen.score, is_right=_is_best(plan, seen.score)
-            )
+            answer = bare._replace(asked=seen.text, answered=seen.prediction, expected=seen.text)
+            return _scored(answer, plan, seen)
         case ChoicesObserved() as seen:
             return _chosen(bare, seen)
         case DocumentObserved() as seen:
@@ -132,11 +129,14 @@ def _asked(item: EvaluationItem | None) -> str | None:
             assert_never(item)
 
 
-def _is_best(plan: EvaluationPlanned, score: float | None) -> bool | None:
-    """Say whether an own score is that of a right answer: 1, or 0 where lower is better."""
-    if score is None:
-        return None
-    return score >= 1 if plan.higher_is_better else score <= 0
+def _scored(
+    answer: AskedSample, plan: EvaluationPlanned, seen: AnswerObserved | PredictionObserved
+) -> AskedSample:
+    """Add the own score: that of a right answer is 1, or 0 where lower is better."""
+    score, is_right = seen.score, None
+    if score is not None:
+        is_right = score >= 1 if plan.higher_is_better else score <= 0
+    return answer._replace(cleaned=seen.cleaned, score=score, is_right=is_right)
 
 
 def _chosen(bare: AskedSample, seen: ChoicesObserved) -> AskedSample:
@@ -154,4 +154,57 @@ def _chosen(bare: AskedSample, seen: ChoicesObserved) -> AskedSample:
         expected=texts[seen.correct],
         score=score,
         is_right=score == 1 if len(weights) > 1 else None,
+    )
+
+
+class Scorers(NamedTuple):
+    """The judges and rubrics that plans refer to."""
+
+    judges: Mapping[Reference, JudgeSettings]
+    rubrics: Mapping[Reference, Rubric]
+
+
+def score_questions(
+    evaluations: Evaluations, items: Items, plans: Iterable[EvaluationPlanned], scorers: Scorers
+) -> tuple[ScoreQuestion, ...]:
+    """Return what judges are asked about the answers of some plans, scored already or not.
+
+    Without its text no question can be built of an answer, nor of a prompt: those are left out.
+    """
+    questions: dict[tuple[Digest, Digest], ScoreQuestion] = {}
+    samples: dict[tuple[Digest, Digest], dict[SampleName, None]] = {}
+    for plan in plans:
+        for question in _of_plan(evaluations, items, plan, scorers):
+            name = (question.asked.query_key, question.scoring)
+            questions.setdefault(name, question)
+            samples.setdefault(name, {}).update(dict.fromkeys(question.samples))
+    return tuple(
+        question._replace(samples=tuple(samples[name])) for name, question in questions.items()
+    )
+
+
+def _of_plan(
+    evaluations: Evaluations, items: Items, plan: EvaluationPlanned, scorers: Scorers
+) -> Iterator[ScoreQuestion]:
+    """Yield a question for each answered sample of a plan."""
+    by = plan.scored_by
+    if not by or by.judge not in scorers.judges or by.rubric not in scorers.rubrics:
+        return
+    judge, rubric = scorers.judges[by.judge], scorers.rubrics[by.rubric]
+    for sample in evaluations.run(plan).observed:
+        item, seen = items.get(sample.item), sample.observation
+        if not isinstance(item, PromptItem) or not isinstance(seen, AnswerObserved):
+            continue
+        if item.prompt != REDACTED and not seen.is_redacted:
+            asked = score_query(judge, rubric, item, seen.text)
+            name = SampleName(plan.run_key, sample.item, sample.sample)
+            yield ScoreQuestion(asked, judge, plan.evaluation, by.scoring, (name,))
+
+
+def unlinked(evaluations: Evaluations, question: ScoreQuestion) -> tuple[SampleName, ...]:
+    """Return the samples of a question of which it is not on record that it is about them."""
+    return tuple(
+        sample
+        for sample in question.samples
+        if evaluations.asked.get((question.scoring, key_of(sample))) != question.asked.query_key
     )

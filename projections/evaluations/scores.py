@@ -52,7 +52,7 @@ class MetricRatio(NamedTuple):
 def metric_ratios(
     plan: EvaluationPlanned,
     samples: Sequence[SampleObserved],
-    judged: Sequence[float | None] = (),
+    judged: Sequence[float | None],
 ) -> tuple[MetricRatio, ...]:
     """Return the metrics of samples, the primary one first: a judge's, if one scores answers.
 
@@ -62,7 +62,7 @@ def metric_ratios(
         judged: The judge's score of each; None: there is none yet, or none could be read.
     """
     if plan.scored_by:
-        scale = scale_of([each for each in judged if each is not None])
+        scale = scale_of([score for score in judged if score is not None])
         by_judge = MetricRatio("judged", "score", mean_terms(judged), scale)
         return (by_judge, *_own_ratios(plan, samples))
     return _own_ratios(plan, samples)

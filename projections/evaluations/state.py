@@ -60,13 +60,6 @@ def key_of(sample: SampleObserved | SampleUnscorable | SampleName) -> SampleKey:
     return SampleKey(sample.run_key, sample.item, sample.sample)
 
 
-class Judged(NamedTuple):
-    """A sample's answer as a judge scores it by a rubric."""
-
-    scoring: Digest
-    sample: SampleKey
-
-
 class Labels(NamedTuple):
     """The entrant and the evaluation, by label."""
 
@@ -79,15 +72,15 @@ def labels_of(plan: EvaluationPlanned) -> Labels:
     return Labels(plan.entrant.label, plan.evaluation)
 
 
-def is_same_plan(plan: EvaluationPlanned, known: EvaluationPlanned) -> bool:
+def is_same_plan(plan: EvaluationPlanned, other: EvaluationPlanned) -> bool:
     """Return whether two plans differ in their numbers at most.
 
     How an entrant is asked counts if both plans say: earlier versions did not.
     """
-    same = msgspec.structs.replace(plan, number=known.number)
-    if not (plan.asking and known.asking):
-        same = msgspec.structs.replace(same, asking=known.asking)
-    return same == known
+    same = msgspec.structs.replace(plan, number=other.number)
+    if not (plan.asking and other.asking):
+        same = msgspec.structs.replace(same, asking=other.asking)
+    return same == other
 
 
 def other_settings(first: EvaluationPlanned, second: EvaluationPlanned) -> Mapping[str, str]:
@@ -105,17 +98,13 @@ def other_settings(first: EvaluationPlanned, second: EvaluationPlanned) -> Mappi
     }
 
 
-class PlanName(NamedTuple):
-    """A plan of a tournament: the entrant and the evaluation, by label, and its number."""
-
-    entrant: str
-    evaluation: str
-    number: int
+PlanName: TypeAlias = tuple[str, str, int]
+"""A plan of a tournament: the entrant and the evaluation, by label, and its number."""
 
 
 def name_of(plan: EvaluationPlanned) -> PlanName:
     """Return a plan's name."""
-    return PlanName(*labels_of(plan), plan.number)
+    return (*labels_of(plan), plan.number)
 
 
 SampleFact: TypeAlias = SampleObserved | SampleUnscorable
@@ -135,7 +124,7 @@ class Evaluations:
     every: Map[PlanName, EvaluationPlanned] = Map()  # that was ever planned, in this tournament
     completed: Map[PlanName, EvaluationCompleted] = Map()  # in this tournament
     entrants: Map[Digest, Entrant] = Map()  # by the digest that plans refer to
-    asked: Map[Judged, Digest] = Map()  # the newest query about an answer
+    asked: Map[tuple[Digest, SampleKey], Digest] = Map()  # the newest query, by scoring
     scores: Map[Digest, ScoreReceived] = Map()  # by query
 
     def run(self, plan: EvaluationPlanned) -> "EvaluationRun":
@@ -159,14 +148,14 @@ class Evaluations:
             return {}
         scoring, judged = plan.scored_by.scoring, {}
         for key in keys:
-            query = self.asked.get(Judged(scoring, key))
+            query = self.asked.get((scoring, key))
             if query is not None and query in self.scores:
                 judged[key] = self.scores[query]
         return judged
 
     def replaced(self, plan: EvaluationPlanned) -> tuple[EvaluationPlanned, ...]:
         """Return the earlier plans under a plan's labels that had other settings."""
-        names = (PlanName(*labels_of(plan), number) for number in range(1, plan.number))
+        names = ((*labels_of(plan), number) for number in range(1, plan.number))
         earlier = (self.every.get(name) for name in names)
         return tuple(
             evaluation for evaluation in earlier if evaluation and other_settings(evaluation, plan)
@@ -254,20 +243,20 @@ def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evalu
                 if is_own_observation or not isinstance(maps["fates"].get(key), SampleObserved):
                     maps["fates"][key] = fate
             case EvaluationCompleted() as completed if is_own:
-                name = PlanName(completed.entrant, completed.evaluation, completed.number)
+                name = completed.entrant, completed.evaluation, completed.number
                 maps["completed"][name] = completed
             case ScoreQuerySubmitted() | ScoreShared() as about:
                 for sample in about.samples:
                     key = key_of(sample)
-                    maps["asked"][Judged(about.scoring, key)] = about.query_key
+                    maps["asked"][about.scoring, key] = about.query_key
             case ScoreReceived(query_key=query) as score if is_own or query not in maps["scores"]:
                 maps["scores"][query] = score
             case EntrantRegistered() as registered:
                 maps["entrants"][registered.digest] = registered.entrant
             case _:
                 continue
-    known: dict[str, Any] = {name: each.finish() for name, each in maps.items()}
-    return replace(state, **known)
+    fields: dict[str, Any] = {name: draft.finish() for name, draft in maps.items()}
+    return replace(state, **fields)
 
 
 _SHAPES: Final[Mapping[EvaluationKind, type[Observation]]] = {

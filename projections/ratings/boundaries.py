@@ -132,15 +132,15 @@ def levels(shares: tuple[float, ...], spending: Spending = gradual) -> Sequence[
     """
     nodes, weights = np.polynomial.legendre.leggauss(_N_NODES)
     places, chances = np.zeros(1), np.ones(1)  # of z sqrt(t), and how likely each is
-    found, before, spent = list[float](), 0.0, 0.0
+    single_levels, before, spent = list[float](), 0.0, 0.0
     for share in shares:
         scale = sqrt(share - before)
         edge = _edge(places, chances, scale, spending(share) - spent)
-        found.append(1 - _beyond(edge / sqrt(share)))
+        single_levels.append(1 - _beyond(edge / sqrt(share)))
         steps = (edge * nodes[:, None] - places) / scale
         chances = edge * weights * (np.exp(-(steps**2) / 2) @ chances) / (scale * sqrt(2 * pi))
         places, before, spent = edge * nodes, share, spending(share)
-    return found
+    return single_levels
 
 
 def _edge(places: Floats, chances: Floats, scale: float, due: float) -> float:

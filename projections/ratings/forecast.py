@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.bradley_terry.component import ELO, student_uncertainty
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
-from projections.ratings.bradley_terry.uncertainty import student_uncertainty
 from projections.tournament.designs import ONE_IN_BOTH
 
 SURE: Final = 0.841621  # the normal quantile of 80 %: how often a forecast is to be enough
@@ -156,9 +155,9 @@ def _products(table: Floats) -> float:
 def _chances(ratings: BradleyTerryRatings) -> Floats:
     """Return p (1 - p) of each pair, (n, n); 0 on the diagonal."""
     gap = (ratings.rating[:, None] - ratings.rating) / ELO
-    found = 1 / (2 + np.exp(gap) + np.exp(-gap))
-    np.fill_diagonal(found, 0.0)
-    return np.asarray(found)
+    variances = 1 / (2 + np.exp(gap) + np.exp(-gap))
+    np.fill_diagonal(variances, 0.0)
+    return np.asarray(variances)
 
 
 def _covariance(
@@ -186,9 +185,9 @@ def _laplacian(weight: Floats) -> Floats:
 def meetings(names: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]]) -> NDArray[np.bool_]:
     """Return who meets whom on prompts, (n_prompts, n, n), given the pairs of each."""
     places = {name: place for place, name in enumerate(names)}
-    found = np.zeros((len(pairs), len(names), len(names)), dtype=np.bool_)
+    meets = np.zeros((len(pairs), len(names), len(names)), dtype=np.bool_)
     for prompt, those in enumerate(pairs):
         for one, other in those:
-            found[prompt, places[one], places[other]] = True
-            found[prompt, places[other], places[one]] = True
-    return found
+            meets[prompt, places[one], places[other]] = True
+            meets[prompt, places[other], places[one]] = True
+    return meets

@@ -28,17 +28,17 @@ from projections.battles.columns import CODES, TIE, Battles, battles_of, without
 from projections.intervals import (
     FEWEST_CLUSTERS,
     RatioTerms,
+    critical_value,
     estimate_ratio,
     known,
     wilson,
 )
 from projections.ratings.boundaries import levels
-from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.bradley_terry.leaderboard import differences
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.forecast import SURE, prompts_needed
 from projections.results.ratings import GateRow, GateVerdict
-from projections.student import critical_value
 from projections.tournament.compared import FAILURES, IDENTICAL
 from projections.tournament.designs import PairDesign, design_of
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
@@ -105,7 +105,9 @@ def gate_looks(
         if not own and (design.baseline or design.sparse):
             row = row._replace(why=_never_meeting(row.why, design))
         texts = {same_texts[prompt_id] for prompt_id in first_wanted}
-        wanted = (PromptId(str(each)) for each, text in same_texts.items() if text in texts)
+        wanted = (
+            PromptId(str(prompt_id)) for prompt_id, text in same_texts.items() if text in texts
+        )
         yield GateLook(_told_more(row, tournament, own), tuple(wanted))
 
 
@@ -113,8 +115,8 @@ def _told_more(row: GateRow, tournament: Tournament, own: Sequence[Settlement]) 
     """Add how many pairs of the two failed, and what more prompts would cost."""
     why, usd_more = row.why, None
     if n_failed := sum(settlement.status in _FOR_GOOD for settlement in own):
-        told = f"{n_failed} of {len(own)} pairs of the two failed, and count for neither"
-        why = told if why is None else f"{why}; {told}"
+        failed = f"{n_failed} of {len(own)} pairs of the two failed, and count for neither"
+        why = failed if why is None else f"{why}; {failed}"
     if row.n_more_prompts is not None and (usd := _usd_a_prompt(tournament, own)) is not None:
         usd_more = usd * row.n_more_prompts
     return row._replace(why=why, usd_more=usd_more)
@@ -123,8 +125,8 @@ def _told_more(row: GateRow, tournament: Tournament, own: Sequence[Settlement]) 
 def _never_meeting(why: str | None, design: PairDesign) -> str:
     """Add which setting leaves the pairs of the two out, so that nobody waits for them."""
     key = "sparse" if design.sparse else "baseline"
-    told = f"[judging] {key} plans no pair of the two, so `tourney gate --run` asks none"
-    return told if why is None else f"{why}; {told}"
+    left_out = f"[judging] {key} plans no pair of the two, so `tourney gate --run` asks none"
+    return left_out if why is None else f"{why}; {left_out}"
 
 
 def _usd_a_prompt(tournament: Tournament, own: Iterable[Settlement]) -> float | None:
@@ -163,7 +165,7 @@ def look_in_turn(
         row = pass_or_stop(dimension, seen.by_verdicts("half"), question, level=level)
         is_open = seen.between(question.pair) & np.isin(seen.status, _OPEN)
         if n_open := int(np.count_nonzero(is_open)):
-            wanted = tuple(str(planned.prompt_of(each)) for each in np.unique(seen.cluster))
+            wanted = tuple(str(planned.prompt_of(cluster)) for cluster in np.unique(seen.cluster))
             pairs = "pair of the two is" if n_open == 1 else "pairs of the two are"
             why = f"{n_open} {pairs} not judged yet: `tourney gate --run` goes on"
             held_back = row._replace(verdict="not enough", n_more_prompts=None, why=why)
@@ -207,10 +209,10 @@ def pass_or_stop(
         has = "has" if len(unmet) == 1 else "have"
         return _unknown(dimension, question, f"{' and '.join(unmet)} {has} no battle")
     candidate, baseline = (ratings.entrants.index(name) for name in question.pair)
-    found = differences(ratings)
-    lead, error = found.points[candidate, baseline], found.error[candidate, baseline]
+    gaps = differences(ratings)
+    lead, error = gaps.points[candidate, baseline], gaps.error[candidate, baseline]
     reach, last = (
-        float(critical_value(at, found.freedom[candidate, baseline]) * error)
+        float(critical_value(at, gaps.freedom[candidate, baseline]) * error)
         for at in (level, levels(_ALL_LOOKS)[-1])
     )
     bounds = _Bounds(lead - reach, lead + reach, int(ratings.support.n_clusters[candidate]))

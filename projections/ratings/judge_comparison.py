@@ -24,6 +24,7 @@ from projections.intervals import (
     LEVEL,
     Floats,
     RatioTerms,
+    critical_value,
     estimate_difference,
     estimate_ratio,
     known,
@@ -36,7 +37,6 @@ from projections.ratings.forecast import prompts_needed
 from projections.ratings.gate import MARGIN
 from projections.reliability.agreement import VotesByAnnotator
 from projections.results.judges import ChangedBattleRow, JudgeFlipRow, JudgeShiftRow
-from projections.student import critical_value
 from projections.tournament.compared import IDENTICAL, ComparedBattle
 from projections.tournament.settlement import Compared, Settlement
 
@@ -107,11 +107,11 @@ def compare(dimension: str, shared: SharedBattles, margin: float = MARGIN) -> Ju
     Raises:
         CannotRate: Strengths are too far apart to be computed.
     """
-    sides = [battles_of(each[n] for each in shared).by_verdicts("half") for n in (0, 1)]
+    sides = [battles_of(pair[n] for pair in shared).by_verdicts("half") for n in (0, 1)]
     ratings = [rate_points(side, _PARAMETERS) for side in sides]
     moved = _moved(sides, ratings)
     n_prompts = len({first.cluster for first, _ in shared})
-    read = [each for each in shared if each[0].exact_status != IDENTICAL]
+    read = [pair for pair in shared if pair[0].exact_status != IDENTICAL]
     return JudgeComparison(
         dimension,
         margin,
@@ -264,8 +264,8 @@ def _shift_rows(
 
 def _flip_rows(dimension: str, shared: SharedBattles) -> Iterator[JudgeFlipRow]:
     pairs: defaultdict[tuple[str, str], list[tuple[Compared, Compared]]] = defaultdict(list)
-    for each in shared:
-        pairs[each[0].entrant_a, each[0].entrant_b].append(each)
+    for pair in shared:
+        pairs[pair[0].entrant_a, pair[0].entrant_b].append(pair)
     for (entrant_a, entrant_b), battles in pairs.items():
         differ = np.array([one.status != other.status for one, other in battles], dtype=float)
         clusters = [first.cluster for first, _ in battles]

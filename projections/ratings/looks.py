@@ -18,7 +18,7 @@ from itertools import accumulate, combinations
 from math import inf, isfinite, sqrt
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from ledger.identity import EntrantId, PromptId
 from projections.battles.columns import Battles, battles_of
 from projections.intervals import Floats
 from projections.ratings.boundaries import DECIMALS, Contrasts, Schedule, critical_values, root
-from projections.ratings.bradley_terry.comparisons import differences
+from projections.ratings.bradley_terry.leaderboard import differences
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.ratings.forecast import FEWEST_PROMPTS
 from projections.tournament.bank import is_eligible
@@ -124,12 +124,12 @@ def _look_on(
     )
 
 
-def _planned(tournament: Tournament) -> Iterator["Contest"]:
+def _planned(tournament: Tournament) -> Iterator[tuple[str, str]]:
     """Yield the pairs whose difference is tested: from the baseline, where there is one."""
     baseline = design_of(tournament).baseline
     for a, b in combinations([entrant.entrant_id for entrant in tournament.roster], 2):
         if baseline in {None, a, b}:
-            yield Contest(a, b)
+            yield a, b
 
 
 def _schedule(
@@ -146,11 +146,8 @@ def _schedule(
     return Schedule([*earlier, share, *steps], critical, is_any, futile)
 
 
-class Contest(NamedTuple):
-    """Two entrants: the better one first where a look decided."""
-
-    a: str
-    b: str
+Contest: TypeAlias = tuple[str, str]
+"""Two entrants: the better one first where a look decided."""
 
 
 class Look(NamedTuple):
@@ -216,7 +213,7 @@ class _Tested:
     def contest(self, place: int) -> Contest:
         """Return a pair, the one ahead first."""
         a, b = (self.names[ends[place]] for ends in (self.contrasts.a, self.contrasts.b))
-        return Contest(a, b) if self.z[place] >= 0 else Contest(b, a)
+        return (a, b) if self.z[place] >= 0 else (b, a)
 
 
 def _testable(ratings: BradleyTerryRatings, contests: Iterable[Contest]) -> _Tested | None:
@@ -224,8 +221,8 @@ def _testable(ratings: BradleyTerryRatings, contests: Iterable[Contest]) -> _Tes
     places = {name: place for place, name in enumerate(ratings.entrants)}
     met = [(places[a], places[b]) for a, b in contests if {a, b} <= places.keys()]
     a, b = np.array(met, dtype=np.intp).reshape(-1, 2).T
-    found = differences(ratings)
-    points, error, p = (table[a, b] for table in (found.points, found.error, found.p()))
+    gaps = differences(ratings)
+    points, error, p = (table[a, b] for table in (gaps.points, gaps.error, gaps.p()))
     has_error = ~np.isnan(p)
     if not has_error.any():
         return None
@@ -241,8 +238,8 @@ def _futile(tested: _Tested, schedule: Schedule, last: float) -> list[Contest]:
     if share >= 1 or not isfinite(last):  # all is judged, or all was spent by a smaller bank
         return []
     trend = np.abs(tested.z) / sqrt(share)
-    chance = [_NORMAL.cdf((each - last) / sqrt(1 - share)) for each in trend]
-    return [tested.contest(place) for place, each in enumerate(chance) if each < schedule.futile]
+    chance = [_NORMAL.cdf((z - last) / sqrt(1 - share)) for z in trend]
+    return [tested.contest(place) for place, p in enumerate(chance) if p < schedule.futile]
 
 
 def waves_to_ask(

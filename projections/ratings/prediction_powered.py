@@ -28,13 +28,12 @@ from projections.battles.columns import Battles, CannotRate
 from projections.battles.soft_scores import sigma
 from projections.battles.voted import VotedBattles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.component import scale_of
+from projections.ratings.bradley_terry.component import scale_of, student_uncertainty
 from projections.ratings.bradley_terry.evidence import Support, one_component
 from projections.ratings.bradley_terry.likelihood import maximise
 from projections.ratings.bradley_terry.models import Slopes
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, PointRatings
-from projections.ratings.bradley_terry.uncertainty import student_uncertainty
-from projections.ratings.style_fit import Design
+from projections.ratings.style import Design
 
 FEWEST_PROMPTS: Final = 10  # with a vote: with fewer no interval would hold
 BUDGET: Final = 1 / 3  # of what asking the strong judge of a cascade on all prompts costs
@@ -42,20 +41,12 @@ LEAST_GAIN: Final = 0.15  # of the standard error, for a cascade to be worth it
 _ROUNDS: Final = 3  # the share of the judge hardly changes after the first
 
 
-class PredictionPowered(NamedTuple):
-    """The fit of n entrants.
-
-    strengths: (n,) log odds, the first 0; covariance: (n, n) of strengths, of which differences
-    matter; share: how far the judge is used, from 0 to 1.
-    """
-
-    strengths: Floats
-    covariance: Floats
-    share: float
-
-
-def fit(battles: VotedBattles) -> PredictionPowered:
+def fit(battles: VotedBattles) -> tuple[Floats, Floats, float]:
     """Fit strengths to a judge's verdicts and people's votes.
+
+    Returns:
+        (n,) strengths in log odds, the first 0; (n, n) their covariance, of which differences
+        matter; and how far the judge is used, from 0 to 1.
 
     Raises:
         CannotRate: There are too few votes, or the strengths are not finite.
@@ -70,8 +61,7 @@ def fit(battles: VotedBattles) -> PredictionPowered:
     for _ in range(_ROUNDS):
         share = equation.influences(equation.solved(share), share).best_share()
     strengths = equation.solved(share)
-    covariance = equation.influences(strengths, share).covariance(share)
-    return PredictionPowered(strengths, covariance, share)
+    return strengths, equation.influences(strengths, share).covariance(share), share
 
 
 class CorrectedRatings(NamedTuple):
@@ -104,24 +94,18 @@ def rate_with_votes(battles: VotedBattles, parameters: BradleyTerryParameters) -
             " prompts",
             "leave out the options for others",
         )
-    prediction_powered, entrants, n = (
-        fit(battles),
-        battles.judged.entrants,
-        len(battles.judged.entrants),
-    )
+    strengths, covariance, share = fit(battles)
+    entrants, n = battles.judged.entrants, len(battles.judged.entrants)
     support, one = Support(battles.prompts_voted_on(), np.ones(n)), one_component(n)
     scale = scale_of(entrants, one.label, support, parameters)
-    rating, freedom = (
-        scale.rating(prediction_powered.strengths),
-        np.full((n, n), battles.n_prompts - 1.0),
-    )
-    spread = scale.points @ prediction_powered.covariance @ scale.points.T
+    rating, freedom = scale.rating(strengths), np.full((n, n), battles.n_prompts - 1.0)
+    spread = scale.points @ covariance @ scale.points.T
     points = PointRatings(parameters, entrants, one, rating, support, nu=np.zeros(1))
     met = np.bincount(np.concatenate((battles.judged.a, battles.judged.b)), minlength=n)
-    known = student_uncertainty(entrants, rating, spread, freedom, support, parameters)
-    ratings = points.with_uncertainty(known, met)
+    uncertainty = student_uncertainty(entrants, rating, spread, freedom, support, parameters)
+    ratings = points.with_uncertainty(uncertainty, met)
     n_voted = int(battles.has_vote.sum())
-    return CorrectedRatings(ratings, battles, prediction_powered.share, 1 / sqrt(n_voted - 2))
+    return CorrectedRatings(ratings, battles, share, 1 / sqrt(n_voted - 2))
 
 
 class CascadeForecast(NamedTuple):
@@ -220,19 +204,19 @@ class _Equation:
         Raises:
             CannotRate: The strengths are not finite.
         """
-        found = np.full((1, len(self.battles.entrants)), np.nan)
+        strengths = np.full((1, len(self.battles.entrants)), np.nan)
         with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):  # then it diverges
-            found = maximise(
+            strengths = maximise(
                 lambda at: self._slopes(at[0], share),
-                np.zeros_like(found),
+                np.zeros_like(strengths),
                 lambda step: np.ptp(step, axis=1),
             )
-        if np.isnan(found).any():
+        if np.isnan(strengths).any():
             raise CannotRate(
                 "the votes and verdicts together give no finite strengths",
                 "collect votes on more battles, of every entrant",
             )
-        return np.asarray(found[0])
+        return np.asarray(strengths[0])
 
     def influences(self, strengths: Floats, share: float) -> _Influences:
         """Return what each prompt moves.
@@ -259,7 +243,7 @@ class _Equation:
         )
         information = self._information(chance, share)
         information[0, 0] *= 2  # holds the first strength where it is
-        return Slopes(gradient[None, :], information[None, :, :])
+        return gradient[None, :], information[None, :, :]
 
     @cached_property
     def _design(self) -> Design:

@@ -211,4 +211,4 @@ def _widened(share: Estimate, by: float) -> Estimate:
     )
 
 
-_TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(each, each)] for each in STATUSES])
+_TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(status, status)] for status in STATUSES])

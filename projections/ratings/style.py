@@ -11,27 +11,147 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
+from projections.battles.soft_scores import sigma
 from projections.intervals import FEWEST_CLUSTERS, Floats, known
-from projections.ratings.bradley_terry.component import precision_of
-from projections.ratings.bradley_terry.evidence import single_battles
+from projections.ratings.bradley_terry.component import (
+    anchored,
+    freedom_of_ratings,
+    precision_of,
+    t_interval,
+)
+from projections.ratings.bradley_terry.evidence import ClusteredBattles, single_battles
+from projections.ratings.bradley_terry.likelihood import maximise
+from projections.ratings.bradley_terry.models import TOO_FAR, Scores, Slopes
 from projections.ratings.bradley_terry.rate import (
     BradleyTerryRatings,
     PointRatings,
     rate,
     rate_points,
 )
-from projections.ratings.bradley_terry.sandwich import Sandwich
-from projections.ratings.bradley_terry.uncertainty import (
-    anchored,
-    freedom_of_ratings,
-    t_interval,
-)
-from projections.ratings.style_features import Features, require_independent, standardised
-from projections.ratings.style_fit import AdjustedLikelihood, Design
+from projections.ratings.bradley_terry.sandwich import Sandwich, sandwich
+from projections.ratings.style_features import Features, standardised
 
+
+@dataclass(frozen=True)
+class Design:
+    """A sparse matrix of K = n_entrants + n_features columns: 1 at a, -1 at b, then the features.
+
+    a, b: (n,) numbers of each battle's entrants; features: (n, n_features); factor: (n,) stands in
+    place of 1, where a difference of strengths counts more in some battles than in others.
+    """
+
+    n_entrants: int
+    a: NDArray[np.intp]
+    b: NDArray[np.intp]
+    features: Floats
+    factor: Floats | float = 1.0
+
+    def log_odds(self, parameters: Floats) -> Floats:
+        """Return the matrix times parameters, (K,): the log odds of a against b, (n,)."""
+        strengths, slopes = np.split(parameters, [self.n_entrants])
+        return self.factor * (strengths[self.a] - strengths[self.b]) + self.features @ slopes
+
+    def transposed(self, values: Floats) -> Floats:
+        """Return the transposed matrix times values, (n,): a gradient, (K,)."""
+        return np.concatenate((self._net(values), self.features.T @ values))
+
+    def gram(self, weights: Floats) -> Floats:
+        """Return the sum over battles of w row' row, (K, K), given w, (n,)."""
+        n, weighted = self.n_entrants, self.features * weights[:, None]
+        of_strengths = weights * self.factor**2
+        met = np.bincount(self.a * n + self.b, of_strengths, minlength=n * n).reshape(n, n)
+        met = met + met.T
+        crosswise = np.array([self._net(column) for column in weighted.T]).reshape(-1, n)
+        return np.block(
+            [
+                [np.diag(met.sum(axis=1)) - met, crosswise.T],
+                [crosswise, self.features.T @ weighted],
+            ]
+        )
+
+    def scores(self, surprise: Floats, variance: Floats) -> Scores:
+        """Return the derivatives of each battle's log-likelihood, by strength and features.
+
+        surprise: (n,) score minus the expected one, times the weight; variance: (n,) of the score,
+        times the weight.
+        """
+        factor = np.broadcast_to(self.factor, len(self.a))
+        rows = np.column_stack((factor, self.features))
+        products = rows[:, :, None] * rows[:, None, :]
+        return Scores(surprise[:, None] * rows, variance[:, None, None] * products)
+
+    def _net(self, values: Floats) -> Floats:
+        n, values = self.n_entrants, self.factor * values
+        net = np.bincount(self.a, values, minlength=n) - np.bincount(self.b, values, minlength=n)
+        return np.asarray(net, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class AdjustedLikelihood:
+    """The log-likelihood of battles, less penalty / 2 times the square of each parameter.
+
+    penalty: (K,) 0 or more; more than 0 for betas. held: strengths that stay 0, one of each
+    component, where there is no penalty on them and only differences are determined.
+    """
+
+    design: Design
+    units: ClusteredBattles
+    penalty: Floats
+    held: NDArray[np.intp]
+
+    def fit(self) -> Floats:
+        """Return the parameters of highest likelihood, (K,)."""
+        start = np.zeros((1, len(self.penalty)))
+        try:
+            [parameters] = maximise(lambda at: self._slopes(at[0]), start, self._span)
+        except np.linalg.LinAlgError as error:
+            raise CannotRate(*TOO_FAR) from error
+        if np.isnan(parameters).any():
+            raise CannotRate(*TOO_FAR)
+        return np.asarray(parameters)
+
+    def sandwich(self, parameters: Floats) -> Sandwich:
+        """Return the fit as the covariance of figures needs it."""
+        log_odds = self.design.log_odds(parameters)
+        return sandwich(
+            self.units,
+            self.design.scores(self._surprise(log_odds), self._variance(log_odds)),
+            self._information(log_odds),
+            self.penalty,
+        )
+
+    def _span(self, step: Floats) -> Floats:
+        return np.asarray(np.abs(self.design.log_odds(step[0])).max(keepdims=True))
+
+    def _slopes(self, parameters: Floats) -> Slopes:
+        log_odds = self.design.log_odds(parameters)
+        gradient = self.design.transposed(self._surprise(log_odds)) - self.penalty * parameters
+        return gradient[None], self._information(log_odds)[None]
+
+    def _surprise(self, log_odds: Floats) -> Floats:
+        """Return a's score minus the expected one, times the weight, (n,)."""
+        score = self.units.score
+        return self.units.weight * (score * sigma(-log_odds) - (1.0 - score) * sigma(log_odds))
+
+    def _variance(self, log_odds: Floats) -> Floats:
+        """Return the variance of a's score, times the weight, (n,)."""
+        return self.units.weight * sigma(log_odds) * sigma(-log_odds)
+
+    def _information(self, log_odds: Floats) -> Floats:
+        """Return the negative second derivatives, (K, K).
+
+        The term added for held strengths makes the matrix invertible, and keeps their step 0.
+        """
+        information = self.design.gram(self._variance(log_odds)) + np.diag(self.penalty)
+        information[self.held, self.held] += information.diagonal().mean()
+        return information
+
+
+_COLLINEAR: Final = 1e-9  # of a feature's square: what is left of it is rounding
 MOST_BETWEEN: Final = 0.9
 """The share that makes a variance inflation factor of 10."""
 
@@ -138,9 +258,9 @@ def rate_adjusted(
     """
     _require_sandwich(parameters)
     plain = rate(battles, parameters)
-    found = _fitted(battles, features, plain)
-    adjusted = _with_intervals(found, plain).widened(battles.widening)
-    return AdjustedRatings(plain, adjusted, found.coefficients, found.columns.left_out)
+    fitted = _fitted(battles, features, plain)
+    adjusted = _with_intervals(fitted, plain).widened(battles.widening)
+    return AdjustedRatings(plain, adjusted, fitted.coefficients, fitted.columns.left_out)
 
 
 def fit_adjusted(
@@ -196,11 +316,11 @@ def _fitted(battles: Battles, features: Mapping[str, Floats], plain: PointRating
     return AdjustedFit(plain, columns, likelihood, likelihood.fit())
 
 
-def _with_intervals(found: AdjustedFit, plain: BradleyTerryRatings) -> BradleyTerryRatings:
+def _with_intervals(fitted: AdjustedFit, plain: BradleyTerryRatings) -> BradleyTerryRatings:
     """Return the adjusted ratings; they have intervals where plain ones do."""
-    points, rating = plain.scale().points, found.rating
-    figures = np.block([points, np.zeros((len(points), len(found.columns.names)))])
-    covariance = found.sandwich.spread_of(figures).covariance
+    points, rating = plain.scale().points, fitted.rating
+    figures = np.block([points, np.zeros((len(points), len(fitted.columns.names)))])
+    covariance, _ = fitted.sandwich.spread_of(figures)
     covariance[np.isnan(plain.covariance)] = np.nan  # unknown there for reasons that stay
     is_anchor = anchored(plain.entrants, plain.parameters.anchor)
     freedom = freedom_of_ratings(plain.freedom, is_anchor)
@@ -209,3 +329,16 @@ def _with_intervals(found: AdjustedFit, plain: BradleyTerryRatings) -> BradleyTe
     lower[unknown] = upper[unknown] = np.nan
     lower[is_anchor] = upper[is_anchor] = rating[is_anchor]
     return replace(plain, rating=rating, lower=lower, upper=upper, covariance=covariance)
+
+
+def require_independent(names: tuple[str, ...], design: Design, weight: Floats) -> None:
+    """Refuse a linear combination of entrants and earlier features: any beta would fit it."""
+    gram = design.gram(weight)
+    for place, name in enumerate(names, start=design.n_entrants):
+        before, column = gram[:place, :place], gram[:place, place]
+        explained = column @ np.linalg.lstsq(before, column)[0]
+        if gram[place, place] - explained <= _COLLINEAR * gram[place, place]:
+            raise CannotRate(
+                f"feature {name!r} is a linear combination of entrants and the features before it",
+                "leave it out, and name the other features",
+            )

@@ -13,11 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.battles.columns import CannotRate
 from projections.intervals import Floats
-from projections.ratings.style_fit import Design
-
-_COLLINEAR: Final = 1e-9  # of a feature's square: what is left of it is rounding
 
 
 class Features(NamedTuple):
@@ -49,19 +45,6 @@ def standardised(
     return Features(tuple(varied), values / deviations, deviations, left_out)
 
 
-def require_independent(names: tuple[str, ...], design: Design, weight: Floats) -> None:
-    """Refuse a linear combination of entrants and earlier features: any beta would fit it."""
-    gram = design.gram(weight)
-    for place, name in enumerate(names, start=design.n_entrants):
-        before, column = gram[:place, :place], gram[:place, place]
-        explained = column @ np.linalg.lstsq(before, column)[0]
-        if gram[place, place] - explained <= _COLLINEAR * gram[place, place]:
-            raise CannotRate(
-                f"feature {name!r} is a linear combination of entrants and the features before it",
-                "leave it out, and name the other features",
-            )
-
-
 _HEADER: Final = re.compile(r"^ {0,3}#{1,6}(?=\s|$)", re.MULTILINE)
 _LIST_ITEM: Final = re.compile(r"^[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]", re.MULTILINE)
 _BOLD: Final = re.compile(r"\*\*(?=\S)[^*\n]+(?<=\S)\*\*|__(?=\S)[^_\n]+(?<=\S)__")
@@ -83,13 +66,12 @@ _KEPT: Final = 2**14  # texts: those of a tournament, which several figures look
 @lru_cache(maxsize=_KEPT)
 def style_of(text: str) -> Style:
     """Count a text's characters, and the headers, list items and bold spans of its markdown."""
-    has_fence = "```" in text or "~~~" in text
-    prose = "\n".join(_prose(text)) if has_fence else text
+    prose = "\n".join(_prose(text))
     return Style(
         len(text),
-        n_headers=len(_HEADER.findall(prose)) if "#" in prose else 0,
+        n_headers=len(_HEADER.findall(prose)),
         n_list_items=len(_LIST_ITEM.findall(prose)),
-        n_bold=len(_BOLD.findall(prose)) if "**" in prose or "__" in prose else 0,
+        n_bold=len(_BOLD.findall(prose)),
     )
 
 
@@ -107,7 +89,7 @@ def differences_in_style(a: Sequence[str], b: Sequence[str]) -> dict[str, Floats
         counts[np.array([place[text] for text in texts], np.intp)] for texts in (a, b)
     )
     length_a, length_b = counts_a[:, 0], counts_b[:, 0]
-    density_a, density_b = (each[:, 1:] / (each[:, :1] + 1) for each in (counts_a, counts_b))
+    density_a, density_b = (counts[:, 1:] / (counts[:, :1] + 1) for counts in (counts_a, counts_b))
     headers, lists, bold = ((density_a - density_b) / (density_a + density_b + 1)).T
     length = (length_a - length_b) / np.maximum(length_a + length_b, 1)
     return {"length": length, "headers": headers, "lists": lists, "bold": bold}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
@@ -25,20 +25,6 @@ Groups: TypeAlias = Mapping[Dimension, Sequence[Settlement]]
 
 FEATURES: Final = ("length", "headers", "lists", "bold")
 """What is known of how responses are written."""
-
-
-class Overall(NamedTuple):
-    """The leaderboard over all dimensions, and its ratings."""
-
-    board: Leaderboard
-    ratings: OverallRatings
-
-
-class StyleControlled(NamedTuple):
-    """A dimension's leaderboard with style control, and its coefficients."""
-
-    board: Leaderboard
-    ratings: AdjustedRatings
 
 
 def by_dimension(
@@ -65,7 +51,7 @@ def overall(
     roster: Iterable[EntrantId],
     *,
     widening: float = 1.0,
-) -> Overall:
+) -> tuple[Leaderboard, OverallRatings]:
     """Rate a tournament's entrants by the weighted mean of their ratings on dimensions.
 
     Args:
@@ -87,7 +73,7 @@ def overall(
         parameters,
     )
     board = board_of("overall", ratings.ratings, roster)
-    return Overall(replace(board, rows=tuple(map(_overall_place, board.rows))), ratings)
+    return replace(board, rows=tuple(map(_overall_place, board.rows))), ratings
 
 
 def _overall_place(place: BradleyTerryRow) -> BradleyTerryRow:
@@ -107,7 +93,7 @@ def style_controlled(
     roster: Iterable[EntrantId],
     *,
     widening: Callable[[Dimension], float] = lambda _: 1.0,
-) -> tuple[StyleControlled, ...]:
+) -> tuple[tuple[Leaderboard, AdjustedRatings], ...]:
     """Rate a tournament's entrants on each dimension, controlling for style features.
 
     A pair with a redacted response does not count: its style is not known any more.
@@ -133,8 +119,8 @@ def style_controlled(
         for dimension, group in shown.items()
     }
     return tuple(
-        StyleControlled(board_of(dimension, each.ratings, roster), each)
-        for dimension, each in adjusted.items()
+        (board_of(dimension, ratings.ratings, roster), ratings)
+        for dimension, ratings in adjusted.items()
     )
 
 
@@ -155,7 +141,7 @@ def style_of_battles(group: Iterable[Settlement], names: Sequence[str]) -> dict[
         names: Some of FEATURES.
     """
     matches = [settlement.match for settlement in group if settlement.match is not None]
-    found = differences_in_style(
-        [each.response_a.text for each in matches], [each.response_b.text for each in matches]
+    differences = differences_in_style(
+        [match.response_a.text for match in matches], [match.response_b.text for match in matches]
     )
-    return {name: found[name] for name in names}
+    return {name: differences[name] for name in names}

@@ -164,9 +164,9 @@ def judge_tests(
 ) -> tuple[JudgeTest, ...]:
     """Test each judge against those who voted on a dimension, where anybody did."""
     return tuple(
-        found
+        test
         for dimension, settled in _settled(tournament, prompts, judges, rule)
-        for found in each_judge_tested(dimension, *_compared(settled, votes.get(dimension, {})))
+        for test in each_judge_tested(dimension, *_compared(settled, votes.get(dimension, {})))
     )
 
 
@@ -179,13 +179,13 @@ def each_judge_tested(
     Gold labels are the truth: nobody is compared with them as with a person.
     """
     voted = {
-        name: {item: each.status for item, each in on.items() if each.status != "inconsistent"}
+        name: {item: vote.status for item, vote in on.items() if vote.status != "inconsistent"}
         for name, on in people.items()
     }
     if any(voted.values()):
         persons = {name: given for name, given in voted.items() if name != GOLD}
         for judge, on in judged.items():
-            said = {item: each.status for item, each in on.items()}
+            said = {item: verdict.status for item, verdict in on.items()}
             test = alternative_annotator_test(said, persons, prompts)
             alone = None
             if len(voted) == 1:
@@ -226,7 +226,7 @@ def _compared(
     }
     every = {_named(settlement): settlement for settlement in chain.from_iterable(settled.values())}
     people = {name: dict(_voted_on(every, given)) for name, given in votes.items()}
-    return judged, people, {named: each.cluster for named, each in every.items()}
+    return judged, people, {named: settlement.cluster for named, settlement in every.items()}
 
 
 def _named(settlement: Settlement) -> Hashable:
@@ -238,10 +238,10 @@ def _voted_on(
     group: Mapping[Hashable, Settlement], votes: Mapping[_Pair, ComparedBattle]
 ) -> Iterator[tuple[Hashable, ComparedBattle]]:
     """Yield the votes by the names of the pairs that they are on, with the entrants in order."""
-    for named, each in group.items():
-        vote = votes.get((each.prompt_id, each.pairing.entrants))
+    for named, settlement in group.items():
+        vote = votes.get((settlement.prompt_id, settlement.pairing.entrants))
         if vote is not None:
-            yield named, vote.seen_from(each.entrant_a)
+            yield named, vote.seen_from(settlement.entrant_a)
 
 
 def compare_judges(judged: Judged, prompts: Mapping[Hashable, Hashable]) -> Iterator[Measure]:
@@ -262,8 +262,8 @@ def compare_judges(judged: Judged, prompts: Mapping[Hashable, Hashable]) -> Iter
         shown = _chance_corrected(fleiss(labels), "agreement of all", FLEISS, bounds)
         yield from (measure._replace(judges=present) for measure in shown)
         given = defaultdict[Hashable, list[str]](list)
-        for item, each in chain.from_iterable(judged[name].items() for name in present):
-            given[item].append(each.status)
+        for item, compared in chain.from_iterable(judged[name].items() for name in present):
+            given[item].append(compared.status)
         alpha, on = krippendorff([*given.values()]), [prompts[item] for item in given]
         bounds = interval_of_all([*given.values()], on, is_alpha=True)
         yield Measure(KRIPPENDORFF, alpha.kappa, alpha.n, *bounds)._replace(judges=present)
@@ -271,7 +271,7 @@ def compare_judges(judged: Judged, prompts: Mapping[Hashable, Hashable]) -> Iter
 
 def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[Measure]:
     """Yield one judge's own figures; a query shared by two pairs counts once."""
-    keys = [[key for _, key in each.keys] for each in matches]
+    keys = [[key for _, key in match.keys] for match in matches]
     verdicts = {key: said(key) for key in chain(*keys)}
     both = Counter((verdicts[pair[0]], verdicts[pair[-1]]) for pair in keys if len(pair) > 1)
     given = Counter(verdicts.values())
@@ -345,13 +345,13 @@ def _of_two(
 
 def _statuses(rows: Sequence[Sequence[Compared]]) -> list[list[str]]:
     """Return the category that each judge gave: `a` is the same entrant for each."""
-    return [[each.status for each in row] for row in rows]
+    return [[verdict.status for verdict in row] for row in rows]
 
 
 def _chance_corrected(
-    found: Agreement, what: str, name: str, of_kappa: Bounds
+    agreement: Agreement, what: str, name: str, of_kappa: Bounds
 ) -> Iterator[Measure]:
     """Yield observed agreement, agreement by chance, and kappa."""
-    yield Measure(what, found.observed, found.n)
-    yield Measure(f"{what} by chance", found.by_chance, found.n)
-    yield Measure(name, found.kappa, found.n, *of_kappa)
+    yield Measure(what, agreement.observed, agreement.n)
+    yield Measure(f"{what} by chance", agreement.by_chance, agreement.n)
+    yield Measure(name, agreement.kappa, agreement.n, *of_kappa)

@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from projections.intervals import FEWEST_CLUSTERS, RatioTerms, estimate_ratio
-from projections.student import two_sided_p
+from projections.intervals import FEWEST_CLUSTERS, RatioTerms, estimate_ratio, two_sided_p
 
 GOLD: Final = "gold"
 """The annotator of labels that name none: they are the truth, and not a person to be replaced."""
@@ -115,8 +114,10 @@ def alternative_annotator_test(
     shared = {name: _shared(name, judge, people) for name in people}
     counts = tuple((name, len(battles)) for name, battles in shared.items())
     enough = {name: battles for name, battles in shared.items() if len(battles) >= FEWEST_BATTLES}
-    found = [_left_out(name, judge, people, battles, prompts) for name, battles in enough.items()]
-    tested = tuple(each for each in found if each.n_prompts >= FEWEST_CLUSTERS)
+    left_out = [
+        _left_out(name, judge, people, battles, prompts) for name, battles in enough.items()
+    ]
+    tested = tuple(annotator for annotator in left_out if annotator.n_prompts >= FEWEST_CLUSTERS)
     if len(tested) < FEWEST_ANNOTATORS:
         return AlternativeAnnotatorTest((), (), _n_lacking(counts), counts)
     results = tuple(
@@ -173,7 +174,7 @@ def _n_lacking(counts: Sequence[tuple[str, int]]) -> int:
 
 
 def _winning_rate(tested: Sequence[LeftOut], epsilon: float, times: float = 1.0) -> float:
-    rejected = _rejections([each.p(epsilon, times) for each in tested])
+    rejected = _rejections([annotator.p(epsilon, times) for annotator in tested])
     return rejected / len(tested)
 
 
@@ -188,7 +189,7 @@ def _rejections(p_values: Sequence[float]) -> int:
 
 def _n_more(tested: Sequence[LeftOut], epsilon: float) -> int | None:
     """Return how many more votes like those there are would let the judge pass, to a twentieth."""
-    n_votes = sum(each.n for each in tested)
+    n_votes = sum(annotator.n for annotator in tested)
     enough = (times for times in _times() if _winning_rate(tested, epsilon, times) >= _ENOUGH)
     times = next(enough, None)
     return None if times is None else ceil((times - 1) * n_votes)

@@ -98,8 +98,8 @@ def against_gold(tournament: Tournament) -> tuple[Calibration, ...]:
     left out.
     """
     claims = _claims(tournament)
-    found = {claim.place: holds_gold(claim.text, claim.gold) for claim in claims}
-    right = {place: float(held) for place, held in found.items() if held is not None}
+    is_held = {claim.place: holds_gold(claim.text, claim.gold) for claim in claims}
+    right = {place: float(held) for place, held in is_held.items() if held is not None}
     return tuple(_calibrations(claims, right))
 
 

@@ -85,9 +85,9 @@ def votes_by_annotator(name: str, events: Iterable[BattlesImported]) -> VotesByA
     people = [
         battle for event in events for battle in event.battles() if battle.source != "llm-judge"
     ]
-    found: dict[str, dict[_Pair, list[Outcome]]] = {}
+    by_annotator: dict[str, dict[_Pair, list[Outcome]]] = {}
     for annotator, games in sorted(_games(people).items()):
-        given = found.setdefault(annotator, {})
+        given = by_annotator.setdefault(annotator, {})
         for (prompt, a, b, _), outcomes in games.items():
             given.setdefault((prompt, a, b), []).extend(outcomes)
     return {
@@ -95,14 +95,14 @@ def votes_by_annotator(name: str, events: Iterable[BattlesImported]) -> VotesByA
             (prompt, frozenset((a, b))): ComparedBattle(name, None, 0, a, b, _joined(outcomes))
             for (prompt, a, b), outcomes in given.items()
         }
-        for annotator, given in found.items()
+        for annotator, given in by_annotator.items()
     }
 
 
 def _games(battles: Sequence[ImportedBattle]) -> dict[str, dict[_Game, list[Outcome]]]:
     """Return by judge what it said in each game; `a` is the first entrant in the alphabet."""
-    found: defaultdict[str, defaultdict[_Game, list[Outcome]]]
-    found = defaultdict(lambda: defaultdict(list))
+    games: defaultdict[str, defaultdict[_Game, list[Outcome]]]
+    games = defaultdict(lambda: defaultdict(list))
     n_before = Counter[tuple[str, _Pair, bool]]()
     for place, battle in enumerate(battles):
         first, second = sorted((battle.model_a, battle.model_b))
@@ -115,8 +115,8 @@ def _games(battles: Sequence[ImportedBattle]) -> dict[str, dict[_Game, list[Outc
             n_before[order] += 1
             if outcome is not None:
                 turned = outcome if is_same else _OTHER_WAY.get(outcome, outcome)
-                found[judge][prompt, first, second, number].append(turned)
-    return {judge: dict(given) for judge, given in found.items()}
+                games[judge][prompt, first, second, number].append(turned)
+    return {judge: dict(given) for judge, given in games.items()}
 
 
 def _votes(battle: ImportedBattle) -> Iterator[tuple[str, JurorSaid]]:
@@ -135,8 +135,8 @@ def _habits(said: _Said, judged: _Judged) -> Iterator[Measure]:
     """Yield each judge's own figures."""
     for judge, outcomes in judged.items():
         statuses = [outcome.status for outcome in outcomes.values()]
-        in_both = [each for each in said[judge].values() if len(each) > 1]
-        n_equal = sum(_joined(each) != "inconsistent" for each in in_both)
+        in_both = [outcomes for outcomes in said[judge].values() if len(outcomes) > 1]
+        n_equal = sum(_joined(outcomes) != "inconsistent" for outcomes in in_both)
         n, alone = len(statuses), (judge,)
         yield rate_of("order consistency", n_equal, len(in_both), alone)
         yield rate_of("tied share", statuses.count("tie"), n, alone)
@@ -153,11 +153,11 @@ def _of_juries(battles: Iterable[ImportedBattle]) -> Iterator[Measure]:
     for battle in battles:
         votes = {judge: _OUTCOMES[vote] for judge, vote in battle.votes if vote in _OUTCOMES}
         if len(votes) >= _FEWEST:
-            found = majority(votes.values())
-            recorded.append(found == _OUTCOMES.get(battle.winner, "inconsistent"))
+            winner = majority(votes.values())
+            recorded.append(winner == _OUTCOMES.get(battle.winner, "inconsistent"))
             for judge, outcome in votes.items():
-                is_compared = "inconsistent" not in {found, outcome}
-                agreed[judge] += [outcome == found] if is_compared else []
+                is_compared = "inconsistent" not in {winner, outcome}
+                agreed[judge] += [outcome == winner] if is_compared else []
     for judge, equal in sorted(agreed.items()):
         yield rate_of(WITH_MAJORITY, sum(equal), len(equal), judges=(judge,))
     if recorded:

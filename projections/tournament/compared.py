@@ -61,19 +61,10 @@ class ComparedBattle(NamedTuple):
     status: str  # a, b, tie, inconsistent or no verdict
     weight: float = 1.0
     pref: float | None = None  # probability that b is better, if given
-
-    @property
-    def battle_id(self) -> None:
-        """None: a file may have the same battle twice."""
-
-    @property
-    def order(self) -> None:
-        """None: each battle is in the order in which its file has it."""
-
-    @property
-    def slot(self) -> int:
-        """0: files seldom say which order it was, and nothing is taken off for it."""
-        return 0
+    battle_id: None = None  # a file may have the same battle twice
+    order: None = None  # each battle is in the order in which its file has it
+    slot: int = 0  # files seldom say which order it was, and nothing is taken off for it
+    counted: Counted = "battles"
 
     @property
     def exact_status(self) -> str:
@@ -94,11 +85,6 @@ class ComparedBattle(NamedTuple):
     def winner(self) -> str | None:
         """The entrant that won, if any."""
         return {"a": self.entrant_a, "b": self.entrant_b}.get(self.status)
-
-    @property
-    def counted(self) -> Counted:
-        """A battle."""
-        return "battles"
 
     def seen_from(self, entrant: str) -> "ComparedBattle":
         """Return the same battle with one of its entrants as `a`."""

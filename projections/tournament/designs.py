@@ -130,17 +130,17 @@ def drawn_orders(a: str, b: str, text: Digest, seed: int) -> tuple[Order, ...]:
 def not_planned(tournament: Tournament) -> tuple[str, ...]:
     """Return a sentence on each kind of verdict that the design leaves out, if any."""
     (baseline, sparse, orders), n = design_of(tournament), len(tournament.roster)
-    found: list[str] = []
+    sentences: list[str] = []
     if sparse is not None:
         planned = f"{sparse} of {n * (n - 1) // 2} pairs are planned on each prompt"
-        found.append(f"sparse: {planned}; verdicts on others are not rated")
+        sentences.append(f"sparse: {planned}; verdicts on others are not rated")
     elif baseline is not None:
         planned = f"only pairs with {baseline} are planned"
-        found.append(f"baseline: {planned}; verdicts on others are not rated")
+        sentences.append(f"baseline: {planned}; verdicts on others are not rated")
     if orders == "counterbalanced":
         planned = f"9 of {ONE_IN_BOTH} pairs are planned in one order"
-        found.append(f"counterbalanced: {planned}; the other order is not rated")
-    return tuple(found)
+        sentences.append(f"counterbalanced: {planned}; the other order is not rated")
+    return tuple(sentences)
 
 
 def fewest_linking(

@@ -159,11 +159,11 @@ def _best_model(
     if counted:
         return model_of_counts(counted)
     alike = [
-        each
-        for each in state.panel
-        if each.digest != judge.digest and each.company == judge.company
+        other
+        for other in state.panel
+        if other.digest != judge.digest and other.company == judge.company
     ]
-    others = [sample for each in alike for sample in asked_queries(state, each)]
+    others = [sample for other in alike for sample in asked_queries(state, other)]
     return model_of_replies(others, "another judge") if others else UNMEASURED
 
 
@@ -261,7 +261,9 @@ def _rates(samples: Sequence[AskedQuery]) -> TokenRates:
 
 
 def _per_byte(counted: Sequence[CountedQuery]) -> float:
-    return sum(query.n_input for query in counted) / sum(n_bytes_of(each.query) for each in counted)
+    return sum(query.n_input for query in counted) / sum(
+        n_bytes_of(query.query) for query in counted
+    )
 
 
 def _hit_share(samples: Iterable[AskedQuery]) -> float | None:

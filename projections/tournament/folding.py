@@ -11,7 +11,6 @@ from ledger.events.evaluations import EvaluationFact
 from ledger.events.imports import BattlesImported, LedgerMerged, RatingsImported
 from ledger.events.money import cost_usd
 from ledger.events.ratings import RatingsPublished
-from ledger.events.redaction import EventRedacted
 from ledger.events.registration import (
     EntrantRegistered,
     JudgeRegistered,
@@ -22,11 +21,11 @@ from ledger.events.registration import (
 from ledger.events.registry import Event
 from ledger.events.requests import ParameterRefused, RequestsSettled, RequestsSubmitted
 from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.values import EventRedacted
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection
-from projections.tournament.batches import evolve_batch
-from projections.tournament.requests import evolve_requests
+from projections.tournament.requests import evolve_batch, evolve_requests
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import RecordedVerdict
 
@@ -81,7 +80,7 @@ class _StateBuilder:
 
     def finish(self) -> Tournament:
         """Return the frozen state."""
-        maps: dict[str, Any] = {name: each.finish() for name, each in self._maps.items()}
+        maps: dict[str, Any] = {name: draft.finish() for name, draft in self._maps.items()}
         return replace(self._state, **self._fields, **maps)
 
     def add(self, recorded: Recorded) -> None:
@@ -122,11 +121,11 @@ class _StateBuilder:
                 return False
         return True
 
-    def _put(self, name: str, key: Digest, known: object, *, is_own: bool) -> None:
+    def _put(self, name: str, key: Digest, answer: object, *, is_own: bool) -> None:
         """Keep the tournament's own result, else the first: merges change neither."""
         answers = self._map(name)
         if is_own or key not in answers:
-            answers[key] = known
+            answers[key] = answer
 
     def _add_own(self, event: Event) -> None:
         match event:

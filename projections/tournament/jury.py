@@ -86,7 +86,7 @@ def _awaited(
 
 def _jury_status(row: Mapping[int, Settlement], awaited: Sequence[int]) -> Status:
     outcomes = [settlement.outcome for settlement in row.values() if settlement.outcome is not None]
-    found = majority(outcomes)
-    if found == "inconsistent" and any(row[place].status == "pending" for place in awaited):
+    outcome = majority(outcomes)
+    if outcome == "inconsistent" and any(row[place].status == "pending" for place in awaited):
         return "pending"
-    return found if outcomes else row[awaited[0]].status
+    return outcome if outcomes else row[awaited[0]].status

@@ -24,7 +24,7 @@ from ledger.events.registration import (
 )
 from ledger.events.responses import Followed, ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
-from projections.tournament.bank import is_eligible
+from projections.tournament.bank import asked_prompts, is_eligible
 from projections.tournament.designs import (
     BOTH,
     EntrantPair,
@@ -32,7 +32,6 @@ from projections.tournament.designs import (
     planned_orders,
     planned_pairs,
 )
-from projections.tournament.shares import asked_prompts
 from projections.tournament.state import PairNames, Tournament
 from projections.tournament.waves import Stops, stops_of
 from projections.verdicts.policies import DEFAULT_POLICY
@@ -190,7 +189,7 @@ def planned_responses(
     pairs, stops = planned_pairs(tournament), stops_of(tournament)
     all_meet = design_of(tournament).sparse is None and not stops.last_wave
     cells = list[PlannedResponse]()
-    for prompt in (each for each in tournament.bank if each.prompt_id in chosen):
+    for prompt in (prompt for prompt in tournament.bank if prompt.prompt_id in chosen):
         is_compared = any(is_eligible(rubric, prompt) for rubric in tournament.dimensions)
         meeting = {
             entrant
@@ -284,21 +283,21 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
     by_prompt: dict[PromptId, dict[EntrantId, PlannedResponse]] = defaultdict(dict)
     for cell in planned_responses(tournament, prompts):
         by_prompt[cell.prompt.prompt_id][cell.entrant.entrant_id] = cell
-    found = list[Pairing]()
-    for prompt in (each for each in tournament.bank if each.prompt_id in by_prompt):
+    planned_pairings = list[Pairing]()
+    for prompt in (prompt for prompt in tournament.bank if prompt.prompt_id in by_prompt):
         name, row = prompt.prompt_id, by_prompt[prompt.prompt_id]
         compared = [
             (row[a], row[b], orders(name, a, b), planned)
             for a, b in pairs[name]
             if (planned := _compared_by(tournament, stops, prompt, (a, b)))
         ]
-        found += [
+        planned_pairings += [
             Pairing(rubric, prompt, a, b, asked, planned)
             for rubric in tournament.dimensions
             for a, b, asked, planned in compared
             if rubric in planned
         ]
-    return tuple(found)
+    return tuple(planned_pairings)
 
 
 def _compared_by(
@@ -374,12 +373,12 @@ def _matches(
     opening = tournament.opening
     if opening is None:
         return
-    known: dict[tuple[Digest, ...], ResponseGenerated | None] = {}  # each is in many pairings
+    responses: dict[tuple[Digest, ...], ResponseGenerated | None] = {}  # each is in many pairings
 
     def shown(cell: PlannedResponse) -> ResponseGenerated | None:
-        if cell.keys not in known:
-            known[cell.keys] = _readable(tournament, cell)
-        return known[cell.keys]
+        if cell.keys not in responses:
+            responses[cell.keys] = _readable(tournament, cell)
+        return responses[cell.keys]
 
     asked = pairings(tournament, asked_prompts(tournament, prompts, judge))
     worded = groupby(asked, key=_WHAT_WORDS_IT)

@@ -326,8 +326,8 @@ def open_scores(
     for question in questions:
         firsts.setdefault(question.asked.query_key, question)
     return tuple(
-        OpenScore(each, each.asked, _n_failed(tournament, key))
-        for key, each in firsts.items()
+        OpenScore(question, question.asked, _n_failed(tournament, key))
+        for key, question in firsts.items()
         if _is_open(tournament, key, retries)
     )
 
@@ -337,9 +337,9 @@ def refreshed_query(tournament: Tournament, query: Unanswered, retries: int) -> 
     if query.asked.query_key in tournament.in_flight:
         return None
     still_open: list[Unanswered] = [
-        each._replace(n_failed=_n_failed(tournament, each.key))
-        for each in query.every
-        if _is_open(tournament, each.key, retries)
+        unanswered._replace(n_failed=_n_failed(tournament, unanswered.key))
+        for unanswered in query.every
+        if _is_open(tournament, unanswered.key, retries)
     ]
     return one_request(still_open)
 

@@ -1,18 +1,93 @@
-"""What requests cost: the bill of any, and those to endpoint entrants with what has not ended."""
+"""Requests sent: what they cost, those to endpoint entrants that have not ended, and batches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from math import fsum
 from operator import add
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from immutables import Map
 
+from ledger.events import judging
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
-from ledger.identity import Digest, EntrantId
+from ledger.identity import Digest, EntrantId, StreamId
+from ledger.recorded import Recorded
 from projections.results.money import EntrantSpendRow
+
+BATCH_EVENTS: Final = frozenset(
+    {"JudgeBatchPlanned", "JudgeBatchSubmitted", "JudgeBatchNotCreated", "JudgeBatchEnded"}
+)
+RESULTS_KEPT: Final = timedelta(days=29)  # from creation: Anthropic, message batches, 2026
+Status: TypeAlias = Literal["unknown", "in flight", "not created", "ended"]
+
+
+class Batch(NamedTuple):
+    """One batch and its events so far."""
+
+    recorded: Recorded  # the plan, with its place and time
+    planned: judging.JudgeBatchPlanned
+    submitted: judging.JudgeBatchSubmitted | None = None
+    end: judging.JudgeBatchEnded | judging.JudgeBatchNotCreated | None = None
+
+    @property
+    def stream(self) -> StreamId:
+        """The tournament that planned it."""
+        return self.recorded.stream
+
+    @property
+    def status(self) -> Status:
+        """Its status; `unknown` if it may or may not exist at the provider."""
+        match self.end:
+            case judging.JudgeBatchEnded():
+                return "ended"
+            case judging.JudgeBatchNotCreated():
+                return "not created"
+        return "unknown" if self.submitted is None else "in flight"
+
+    @property
+    def worst_usd_each(self) -> float | None:
+        """What one request may have cost, if nothing is known of its result."""
+        worst_usd = self.planned.worst_usd
+        return None if worst_usd is None else worst_usd / max(1, len(self.planned.queries))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may still cost money."""
+        return self.end is None
+
+    @property
+    def results_kept_until(self) -> datetime | None:
+        """When the provider deletes its results."""
+        return None if self.submitted is None else self.submitted.created_at + RESULTS_KEPT
+
+
+def evolve_batch(batch: Batch | None, recorded: Recorded) -> Batch | None:
+    """Return a batch after one more of its events; None if its plan is not in the ledger."""
+    match recorded.event:
+        case judging.JudgeBatchPlanned() as planned if batch is None:
+            return Batch(recorded, planned)
+        case judging.JudgeBatchSubmitted() as submitted if batch is not None:
+            return batch._replace(submitted=submitted)
+        case judging.JudgeBatchNotCreated() | judging.JudgeBatchEnded() as end if batch is not None:
+            return batch._replace(end=end)
+        case _:
+            return batch
+
+
+def open_batches(events: Iterable[Recorded]) -> tuple[Batch, ...]:
+    """Return the open batches of every tournament, in the order of their plans."""
+    batches: dict[Digest, Batch] = {}
+    for recorded in events:
+        if isinstance(recorded.event, judging.BatchFact):
+            key = recorded.event.batch_key
+            batch = evolve_batch(batches.get(key), recorded)
+            if batch is not None:
+                batches[key] = batch
+    return tuple(batch for batch in batches.values() if batch.is_open)
+
 
 NO_TOKENS: Final = Usage(n_input=0, n_output=0)
 
@@ -130,7 +205,7 @@ class EntrantRequests:
         They are under way, or were perhaps billed.
         """
         lost = (bill.maybe_usd for bill in self.settled.values())
-        awaited = (each.worst_usd or 0.0 for each in self.under_way.values())
+        awaited = (awaited.worst_usd or 0.0 for awaited in self.under_way.values())
         return fsum((*lost, *awaited))
 
 

@@ -84,7 +84,7 @@ def judge_versions(tournament: Tournament) -> Mapping[str, JudgeVersion]:
     What a judge says depends on its settings, its instructions and the rubrics: a version differs
     in one of these from those before. The name alone stands for the newest.
     """
-    found: defaultdict[str, dict[Hashable, JudgeVersion]] = defaultdict(dict)
+    by_judge: defaultdict[str, dict[Hashable, JudgeVersion]] = defaultdict(dict)
     openings = (*tournament.replaced_openings, tournament.opening)
     for opening in filter(None, openings):
         rubrics = [
@@ -95,11 +95,15 @@ def judge_versions(tournament: Tournament) -> Mapping[str, JudgeVersion]:
         for judge in filter(None, map(tournament.judges.get, opening.judges)):
             instructions = judge.told(opening.instructions)
             said = repr(sorted(_settings(judge).items())), instructions.guidance, *rubrics
-            known = found[judge.judge_id].pop(said, None)  # a wording that came back is the newest
-            found[judge.judge_id][said] = known or JudgeVersion(judge, opening)
+            known = by_judge[judge.judge_id].pop(
+                said, None
+            )  # a wording that came back is the newest
+            by_judge[judge.judge_id][said] = known or JudgeVersion(judge, opening)
     names: dict[str, JudgeVersion] = {}
-    for judge_id, versions in found.items():
-        names |= {f"{judge_id}@{n}": each for n, each in enumerate(versions.values(), start=1)}
+    for judge_id, versions in by_judge.items():
+        names |= {
+            f"{judge_id}@{n}": version for n, version in enumerate(versions.values(), start=1)
+        }
         names[judge_id] = [*versions.values()][-1]
     return names
 
@@ -161,8 +165,8 @@ def edited_answers(
     for query in (open_query for request in queries for open_query in request.every):
         match, prompt = query.match, query.match.pairing.prompt
         wording = _Wording(judge, instructions, match.pairing.rubric, planned)
-        formers = (each for each in earlier[prompt.prompt_id] if each.text == prompt.text)
-        keys = (wording.key(match, query.asked.order, each) for each in formers)
+        formers = (former for former in earlier[prompt.prompt_id] if former.text == prompt.text)
+        keys = (wording.key(match, query.asked.order, former) for former in formers)
         counts[prompt.prompt_id] += any(map(tournament.was_asked, keys))
     return +counts
 
@@ -174,15 +178,15 @@ def _asked_together(judge: JudgeSettings, rubrics: Sequence[Rubric]) -> tuple[Ru
 def _earlier_prompts(tournament: Tournament) -> Mapping[PromptId, Sequence[Prompt]]:
     """Return by id what prompts were in earlier openings and are no more, the newest first."""
     now = frozenset(tournament.bank)
-    found: defaultdict[PromptId, list[Prompt]] = defaultdict(list)
+    earlier: defaultdict[PromptId, list[Prompt]] = defaultdict(list)
     references = (
         reference for opening in tournament.replaced_openings for reference in opening.prompts
     )
     known = map(tournament.prompts.get, dict.fromkeys(reversed([*references])))
     for prompt in filter(None, known):
         if prompt not in now:
-            found[prompt.prompt_id].append(prompt)
-    return found
+            earlier[prompt.prompt_id].append(prompt)
+    return earlier
 
 
 def _earlier_wordings(
@@ -208,12 +212,12 @@ def _earlier_wordings(
 def _named_alike(
     tournament: Tournament, opening: TournamentOpened, judge: JudgeSettings
 ) -> JudgeSettings:
-    known = (
+    judges = (
         tournament.judges.get(reference)
         for reference in opening.judges
         if reference.label == judge.judge_id
     )
-    return next(filter(None, known), judge)
+    return next(filter(None, judges), judge)
 
 
 def _last_asked(

@@ -8,7 +8,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_arg
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Order, Outcome, Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
-from projections.redactions import PairName, Responses
 from projections.tournament.compared import (
     IDENTICAL,
     OPPOSITE,
@@ -77,7 +76,7 @@ def _is_whole(failure: JudgeQueryFailed, parser: str) -> bool:
 Status: TypeAlias = (
     Outcome | FailureReason | Literal["abstained", "no_response", "redacted", "pending"]
 )
-_OUTCOMES: Final[Mapping[str, Outcome]] = {each: each for each in get_args(Outcome)}
+_OUTCOMES: Final[Mapping[str, Outcome]] = {outcome: outcome for outcome in get_args(Outcome)}
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -179,10 +178,10 @@ ComparedT = TypeVar("ComparedT", bound=Compared)
 def account_of(compared: Iterable[Compared]) -> Account:
     """Count what was compared, all of one kind, by status."""
     kinds, statuses, n_in_one_order = set[Counted](), list[str](), 0
-    for each in compared:
-        kinds.add(each.counted)
-        statuses.append(each.exact_status)
-        n_in_one_order += bool(each.slot) and each.score is not None
+    for battle in compared:
+        kinds.add(battle.counted)
+        statuses.append(battle.exact_status)
+        n_in_one_order += bool(battle.slot) and battle.score is not None
     kind = kinds.pop() if kinds else "pairs"
     return account_from(Counter(statuses), kind, in_one_order=n_in_one_order)
 
@@ -192,10 +191,10 @@ def win_shares(
 ) -> dict[Key, float]:
     """Return the share that each took by the verdicts there are; keys name both sides."""
     taken: defaultdict[Key, list[tuple[float, float]]] = defaultdict(list)
-    for each in compared:
-        if each.share is not None:
-            for key, share in zip(keys(each), (each.share, 1.0 - each.share), strict=True):
-                taken[key].append((share, each.weight))
+    for battle in compared:
+        if battle.share is not None:
+            for key, share in zip(keys(battle), (battle.share, 1.0 - battle.share), strict=True):
+                taken[key].append((share, battle.weight))
     return {key: fmean(*zip(*found, strict=True)) for key, found in taken.items()}
 
 
@@ -280,20 +279,20 @@ def _without_texts(tournament: Tournament, pairing: Pairing, judge: JudgeSetting
     if status != "redacted":
         return Settlement(pairing, None, status)
     about = (
-        PairName(*pairing.names, judge.judge_id, policies.DEFAULT_POLICY),
-        Responses(pairing.a.response_key, pairing.b.response_key),
+        (*pairing.names, judge.judge_id, policies.DEFAULT_POLICY),
+        (pairing.a.response_key, pairing.b.response_key),
         tournament.text_of,
     )
     redactions, rubric = tournament.redactions, pairing.rubric.digest
-    known = redactions.outcome(*about)
-    is_identical = known is not None and known.key.forward == known.key.swapped
+    recorded = redactions.outcome(*about)
+    is_identical = recorded is not None and recorded[0].forward == recorded[0].swapped
     if pairing.slot and not is_identical:
         sent = ((order, redactions.query(*about, order, rubric)) for order in pairing.orders)
         said = _said(tournament, [(order, key) for order, key in sent if key is not None])
         return Settlement(pairing, None, said[0] if said else status, said=said)
-    if known is None:
+    if recorded is None:
         return Settlement(pairing, None, status)
-    key, outcome = known
+    key, outcome = recorded
     orders: tuple[tuple[Order, Digest], ...] = (("forward", key.forward), ("swapped", key.swapped))
     said = () if outcome in SCORES else _said(tournament, orders)
     return Settlement(pairing, None, outcome, said=said, is_identical=is_identical)

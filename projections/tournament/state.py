@@ -30,8 +30,7 @@ from ledger.events.values import Value
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, StreamId
 from ledger.recorded import Recorded
 from projections.redactions import NONE_REDACTED, Redactions
-from projections.tournament.batches import Batch
-from projections.tournament.requests import NO_REQUESTS, EntrantRequests, RequestKey
+from projections.tournament.requests import NO_REQUESTS, Batch, EntrantRequests, RequestKey
 from projections.verdicts.queries import RecordedVerdict
 
 Thing = TypeVar("Thing", bound=Value)

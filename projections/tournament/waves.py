@@ -15,9 +15,14 @@ from typing import Final, Literal, NamedTuple
 from ledger.events.judging import DimensionLook, LookTaken, PairOfEntrants
 from ledger.events.registration import Entrant, JudgeSettings, Reference, Rubric
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
-from projections.tournament.bank import first_samples, is_eligible, recorded_pilot, recorded_samples
+from projections.tournament.bank import (
+    first_samples,
+    is_eligible,
+    outside_share,
+    recorded_pilot,
+    recorded_samples,
+)
 from projections.tournament.designs import EntrantPair, not_planned, planned_pairs
-from projections.tournament.shares import outside_share
 from projections.tournament.state import Tournament
 
 FEWEST_IN_A_WAVE: Final = 20  # prompts; on fewer, a look decides by chance
@@ -48,9 +53,9 @@ def looked_at(tournament: Tournament) -> JudgeSettings:
 def judge_reference(tournament: Tournament) -> Reference:
     """Return that judge's label, and the digest of what determines its replies."""
     judge, opening = looked_at(tournament), tournament.opening
-    told = judge.told(opening.instructions).guidance if opening else ""
+    guidance = judge.told(opening.instructions).guidance if opening else ""
     together = ["together"] if judge.is_together else []
-    return Reference(label=judge.judge_id, digest=digest_of([judge.digest, told, *together]))
+    return Reference(label=judge.judge_id, digest=digest_of([judge.digest, guidance, *together]))
 
 
 def looks_taken(tournament: Tournament) -> tuple[LookTaken, ...]:
@@ -108,11 +113,6 @@ def _pairs_now(
             yield frozenset((a, b))
 
 
-def n_eligible(tournament: Tournament, rubric: Rubric) -> int:
-    """Return on how many prompts of the bank a rubric's dimension can be judged."""
-    return sum(is_eligible(rubric, prompt) for prompt in tournament.bank)
-
-
 class Stops(NamedTuple):
     """Which pairs are not asked on which prompts, since a look stopped them."""
 
@@ -142,8 +142,8 @@ def stops_of(tournament: Tournament) -> Stops:
         for seen in look.dimensions:
             if (rubric := rubrics.get(seen.rubric.digest)) is not None:
                 # what was futile then need not be so on more prompts
-                is_as_planned = n_eligible(tournament, rubric) <= seen.n_planned
-                futile = seen.futile if is_as_planned else ()
+                n_eligible = sum(is_eligible(rubric, prompt) for prompt in tournament.bank)
+                futile = seen.futile if n_eligible <= seen.n_planned else ()
                 for pair in _pairs_now(tournament, (*seen.decided, *futile)):
                     last_wave.setdefault((rubric.dimension, pair), wave)
     return Stops(wave_of, last_wave)
@@ -261,7 +261,7 @@ def _said_of_looks(tournament: Tournament) -> Iterator[str]:
         )
         return
     stops, pairs = stops_of(tournament), planned_pairs(tournament)
-    planned = {frozenset(pair) for those in pairs.values() for pair in those}
+    planned = {frozenset(pair) for meeting in pairs.values() for pair in meeting}
     for rubric in tournament.dimensions:
         n_taken = len(looks_at(tournament, rubric))
         decided = planned & decided_pairs(tournament, rubric)

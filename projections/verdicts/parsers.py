@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import Verdict
 
@@ -48,14 +48,8 @@ def words(text: str) -> str:
 SCORE_PARSER: Final = "judgearena-score@1"
 
 
-class JudgeScores(NamedTuple):
-    """A judge's scores for the responses in slots A and B; higher is better.
-
-    It is asked for 0 to 10, which is not enforced.
-    """
-
-    a: float
-    b: float
+JudgeScores: TypeAlias = tuple[float, float]
+"""A judge's scores for the responses in slots A and B: asked for from 0 to 10, not enforced."""
 
 
 def _score_pattern(side: str) -> re.Pattern[str]:
@@ -83,7 +77,7 @@ def parse_judge_scores(reply: str) -> JudgeScores | None:
     a, b = _SCORE_OF_A.search(said), _SCORE_OF_B.search(said)
     if a is None or b is None:
         return None
-    marks = JudgeScores(float(a[1]), float(b[1]))
+    marks = float(a[1]), float(b[1])
     return marks if all(map(isfinite, marks)) else None
 
 
@@ -92,17 +86,18 @@ def parse_score_verdict(reply: str) -> Verdict | None:
     marks = parse_judge_scores(reply)
     if marks is None:
         return None
-    if marks.a == marks.b:
+    a, b = marks
+    if a == b:
         return "TIE"
-    return "A" if marks.a > marks.b else "B"
+    return "A" if a > b else "B"
 
 
 def _without_thoughts(reply: str) -> str:
     """Drop every thought, and everything before the end of a thought without a beginning."""
     *ended, rest = reply.split("</think>")
     said = ""
-    for each in ended:
-        before, opened, _ = each.partition("<think>")
+    for thought in ended:
+        before, opened, _ = thought.partition("<think>")
         said = said + before if opened else ""
     return said + rest
 
@@ -164,8 +159,10 @@ def parse_verdict(reply: str) -> Verdict | None:
     said = _said_in(last)
     if said is None:
         return None
-    others = [each for each in map(_said_in, before) if each and each.is_certain >= said.is_certain]
-    return said.verdict if all(each.verdict == said.verdict for each in others) else None
+    others = [
+        other for other in map(_said_in, before) if other and other.is_certain >= said.is_certain
+    ]
+    return said.verdict if all(other.verdict == said.verdict for other in others) else None
 
 
 class _Said(NamedTuple):
@@ -175,13 +172,13 @@ class _Said(NamedTuple):
 
 def _said_in(line: str) -> _Said | None:
     """Return the verdict that a line is, if it is one."""
-    found = _VERDICT_LINE.fullmatch(line)
-    if found is None:
+    match = _VERDICT_LINE.fullmatch(line)
+    if match is None:
         return None
-    opens, verdict = found["opens"], _VERDICTS[found["verdict"].upper()]
-    if found["label"] or "[[" in opens or r"\boxed" in opens:
+    opens, verdict = match["opens"], _VERDICTS[match["verdict"].upper()]
+    if match["label"] or "[[" in opens or r"\boxed" in opens:
         return _Said(verdict, is_certain=True)
-    is_verdict = "(" in opens or (found["response"] and "#" not in opens)  # no heading
+    is_verdict = "(" in opens or (match["response"] and "#" not in opens)  # no heading
     return _Said(verdict, is_certain=False) if is_verdict else None
 
 
@@ -192,16 +189,18 @@ def parse_json_verdict(reply: str) -> Verdict | None:
     that nothing stands around it.
     """
     objects, around = json_objects(reply)
-    given = [_value_of(each["verdict"]) for each in objects if "verdict" in each]
+    given = [_value_of(found["verdict"]) for found in objects if "verdict" in found]
     beside = [
-        each.verdict for each in map(_said_in, around.split("\n")) if each and each.is_certain
+        line_said.verdict
+        for line_said in map(_said_in, around.split("\n"))
+        if line_said and line_said.is_certain
     ]
     return given[0] if given and len({*given, *beside}) == 1 else None
 
 
 def _value_of(said: object) -> Verdict | None:
-    found = _VERDICT_LINE.fullmatch(said) if isinstance(said, str) else None
-    return None if found is None else _VERDICTS[found["verdict"].upper()]
+    match = _VERDICT_LINE.fullmatch(said) if isinstance(said, str) else None
+    return None if match is None else _VERDICTS[match["verdict"].upper()]
 
 
 def _unequivocal(pairs: Sequence[tuple[str, object]]) -> Mapping[str, object]:
@@ -244,7 +243,7 @@ def section_of(reply: str, dimension: str) -> str | None:
     So each dimension has its own part of a reply about several, to be read as a reply of its own.
     """
     objects, _ = json_objects(reply)
-    sections = [each[dimension] for each in objects if dimension in each]
+    sections = [found[dimension] for found in objects if dimension in found]
     if not sections or any(section != sections[0] for section in sections):
         return None
     return json.dumps(sections[0], ensure_ascii=False) if isinstance(sections[0], dict) else None
@@ -260,8 +259,8 @@ _BARE_LINE: Final = re.compile(
 
 def parse_bare_line(reply: str) -> Verdict | None:
     """Parse the verdict in the very last line, whatever stands before it."""
-    found = _BARE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
-    return None if found is None else _VERDICTS[found[1].upper()]
+    match = _BARE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
+    return None if match is None else _VERDICTS[match[1].upper()]
 
 
 def parse_bare_json(reply: str) -> Verdict | None:
@@ -321,5 +320,5 @@ BLIND_TO_STOPS: Final = frozenset({LENIENT_PARSER})
 
 def newest_parser(name: str) -> str | None:
     """Return a parser's full name, the newest version by default; None if unknown."""
-    named = [each for each in PARSERS if name in {each, each.rpartition("@")[0]}]
+    named = [parser for parser in PARSERS if name in {parser, parser.rpartition("@")[0]}]
     return max(named, key=lambda each: int(each.rpartition("@")[2]), default=None)

@@ -203,19 +203,19 @@ def wording_of(
         planned: The rubrics of all dimensions on which the pair is compared. A judge that is asked
             about them together is shown what any of them needs.
     """
-    told = judge.told(instructions)
+    instructions_shown = judge.told(instructions)
     together = planned if judge.is_together and len(planned) > 1 else ()
     rubrics = together or (rubric,)
     system = (
-        system_text_together(told, together)
+        system_text_together(instructions_shown, together)
         if together
-        else system_text(told, rubric, judge.protocol)
+        else system_text(instructions_shown, rubric, judge.protocol)
     )
-    gold = prompt.gold_answer if any(each.needs_gold for each in rubrics) else None
+    gold = prompt.gold_answer if any(shown.needs_gold for shown in rubrics) else None
     stretches = ["<<< question ", f"\n{prompt.text}\n>>> end of question "]
     if gold is not None:
         stretches += ["\n\n<<< reference answer ", f"\n{gold}\n>>> end of reference answer "]
-    shows_behavior = any(each.shows_expected_behavior for each in rubrics)
+    shows_behavior = any(shown.shows_expected_behavior for shown in rubrics)
     expected = prompt.expected_behavior if shows_behavior else None
     behavior = "" if expected is None else f"\n\nExpected behavior: {expected}"
     return Wording(
@@ -227,7 +227,7 @@ def wording_of(
         gold_answer=gold,
         stretches=(*stretches, f"{behavior}\n\n<<< response A "),
         demand=f"{_about_conversation(prompt, rubrics)}\n\n{_demand(rubrics, judge.protocol)}",
-        together=tuple(each.dimension for each in together),
+        together=tuple(asked.dimension for asked in together),
     )
 
 
@@ -251,7 +251,7 @@ def _about_conversation(prompt: Prompt, rubrics: Sequence[Rubric]) -> str:
     asked = [_ALL_ANSWERS if rubric.turns == "all" else _LAST_ANSWER for rubric in rubrics]
     which = asked[0]
     if len({*asked}) > 1:
-        on = (f"On {each.dimension}: {said}" for each, said in zip(rubrics, asked, strict=True))
+        on = (f"On {rubric.dimension}: {said}" for rubric, said in zip(rubrics, asked, strict=True))
         which = " ".join(on)
     return (
         "\n\nThe question has all turns of the user. Each response has the assistant's answers to"
@@ -272,8 +272,8 @@ def system_text_together(instructions: Instructions, rubrics: tuple[Rubric, ...]
     shape = {rubric.dimension: {"reasoning": "...", "verdict": "..."} for rubric in rubrics}
     how_to_end = _PROTOCOL_TOGETHER.format(shape=json.dumps(shape, ensure_ascii=False))
     texts = (f"The rubric of {rubric.dimension}:\n\n{rubric.guidance}\n" for rubric in rubrics)
-    told = f"{instructions.guidance}\n{_TOGETHER}\n{FENCES}\n{how_to_end}\n"
-    return told + "\n".join(texts)
+    beginning = f"{instructions.guidance}\n{_TOGETHER}\n{FENCES}\n{how_to_end}\n"
+    return beginning + "\n".join(texts)
 
 
 @lru_cache(maxsize=1024)  # the same on every dimension

@@ -106,12 +106,12 @@ def parse_score(reply: str, scale: ScoreScale) -> float | None:
     "7/10" is read as 7 if 10 is the highest score.
     """
     matches = [_SCORE_LINE.fullmatch(line) for line in said_lines(reply)]
-    scores = {_on_scale(each, scale) for each in matches if each}
+    scores = {_on_scale(match, scale) for match in matches if match}
     return scores.pop() if matches and matches[-1] and len(scores) == 1 else None
 
 
-def _on_scale(found: re.Match[str], scale: ScoreScale) -> float | None:
-    said, of = found[1], found[2]
+def _on_scale(match: re.Match[str], scale: ScoreScale) -> float | None:
+    said, of = match[1], match[2]
     if scale.limits is None:
         return None if of else _PASSES.get(said.upper())
     is_of_scale = of is None or float(of) == scale.limits[1]
@@ -121,9 +121,9 @@ def _on_scale(found: re.Match[str], scale: ScoreScale) -> float | None:
 def parse_json_score(reply: str, scale: ScoreScale) -> float | None:
     """Parse the score of the JSON object in a reply; None without one, or with two scores."""
     objects, around = json_objects(reply)
-    given = [_of_object(each["score"], scale) for each in objects if "score" in each]
+    given = [_of_object(found["score"], scale) for found in objects if "score" in found]
     beside = map(_SCORE_LINE.fullmatch, around.split("\n"))
-    scores = {*given, *(_on_scale(each, scale) for each in beside if each)}
+    scores = {*given, *(_on_scale(match, scale) for match in beside if match)}
     return given[0] if given and len(scores) == 1 else None
 
 
@@ -144,8 +144,8 @@ _BARE_LINE: Final = re.compile(
 
 def parse_bare_line(reply: str, scale: ScoreScale) -> float | None:
     """Parse the score in the very last line, whatever stands before it."""
-    found = _BARE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
-    return None if found is None else _on_scale(found, scale)
+    match = _BARE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
+    return None if match is None else _on_scale(match, scale)
 
 
 def parse_bare_json(reply: str, scale: ScoreScale) -> float | None:

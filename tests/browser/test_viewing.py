@@ -10,8 +10,7 @@ import pytest
 
 from commands.importing.votes import open_ballot_box
 from commands.viewer.annotator import answer_annotator
-from commands.viewer.http_exchange import Access
-from commands.viewer.server import Answer, PageServer
+from commands.viewer.server import Access, Answer, PageServer
 from commands.viewer.viewer import Follower, answer, follower_of
 from ledger.identity import Dimension
 from ledger.store import Ledger

@@ -9,10 +9,10 @@ import pytest
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
-from projections.ratings.bradley_terry.comparisons import differences
+from projections.intervals import critical_value
 from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.bradley_terry.leaderboard import differences
 from projections.ratings.bradley_terry.rate import rate
-from projections.student import critical_value
 from projections.tournament.designs import drawn_pairs
 from tests.docs.pages import DOCS
 from tests.support.builders.battles import VerdictsByOrder, counterbalanced, draw_orders, in_both

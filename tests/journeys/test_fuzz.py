@@ -12,7 +12,7 @@ import pytest
 
 from commands.backends.anthropic._replies import answer_of, answers_in, page_of, state_of
 from commands.backends.endpoint._batch_replies import answer_in, query_key_in
-from commands.backends.endpoint._replies import reply_of, text_of
+from commands.backends.endpoint.askers import reply_of, text_of
 from commands.backends.endpoint.refused_parameters import LearntParameters
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.ratings import import_ratings

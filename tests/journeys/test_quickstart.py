@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterable
 from csv import DictReader
 from pathlib import Path
@@ -97,6 +99,29 @@ def test_the_weights_are_small_enough_to_ship() -> None:
     size = sum(file.stat().st_size for file in shipped.rglob("*") if file.is_file())
 
     assert size <= 12 * 2**20
+
+
+@pytest.mark.nightly
+def test_the_training_of_the_weights_reads_what_their_heads_respond() -> None:
+    """It is run once a year, and uses what others change every day."""
+    shipped = Path(__file__).parents[2] / "data" / "quickstart"
+    code = """
+from prompts import HERE, read_prompts
+from testimonies import gather_responses
+print(len(gather_responses(HERE, read_prompts(HERE.parent / "bank.jsonl")[:2], samples=[0])))
+import train
+"""
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=shipped,
+        env={**os.environ, "PYTHONPATH": str(shipped.parents[1]), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
 
 
 @pytest.mark.nightly

@@ -18,7 +18,6 @@ from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
 from projections.battles.columns import Battles
 from projections.ratings.prediction_powered import rate_with_votes
-from projections.verdicts.parsers import JudgeScores
 from tests.support.builders.battles import Battle
 from tests.support.builders.events import STREAM, entrant, known, opened, prompt
 from tests.support.builders.votes import election
@@ -283,8 +282,8 @@ def test_an_export_says_who_cannot_be_compared(folder: Path, tourney: Tourney) -
 
 BY_MARKS = ("--parser", "judgearena-score", "--policy", "concatenate")
 UP, DOWN = (
-    (JudgeScores(8, 6), JudgeScores(6, 8)),
-    (JudgeScores(5, 7), JudgeScores(7, 5)),
+    ((8, 6), (6, 8)),
+    ((5, 7), (7, 5)),
 )  # of a against b, in both orders
 GIVEN = [UP, UP, DOWN, DOWN, UP, UP]  # zoe-amy, zoe-kim, amy-kim, and the same of p2
 VOTES_ON_PROMPTS = """model_a,model_b,winner,question_id

@@ -24,7 +24,7 @@ from projections.intervals import (
     too_few_resamples,
     wilson,
 )
-from projections.ratings.bradley_terry.uncertainty import percentiles
+from projections.ratings.bradley_terry.component import percentiles
 from tests.support.builders.events import key
 from tests.support.published_bits import published
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from commands.backends.anthropic.client import is_out_of_credit
+from commands.backends.anthropic.client import ERROR_BODY, ApiError, is_out_of_credit
 from commands.backends.remote.bodies import (
     count_in,
     decode_json,
@@ -155,32 +155,10 @@ class _BatchPage(msgspec.Struct, frozen=True):
     has_more: bool = False
 
 
-class _Error(msgspec.Struct, frozen=True):
-    type: str
-    message: str
-
-
-class _ErrorResponse(msgspec.Struct, frozen=True):
-    error: _Error
-
-
-class _Succeeded(msgspec.Struct, frozen=True, tag="succeeded"):
-    message: msgspec.Raw
-
-
-class _Errored(msgspec.Struct, frozen=True, tag="errored"):
-    error: _ErrorResponse
-
-
-class _Expired(msgspec.Struct, frozen=True, tag="expired"):
-    pass
-
-
-class _Canceled(msgspec.Struct, frozen=True, tag="canceled"):
-    pass
-
-
-_Result: TypeAlias = _Succeeded | _Errored | _Expired | _Canceled
+class _Result(msgspec.Struct, frozen=True):
+    type: Literal["succeeded", "errored", "expired", "canceled"]
+    message: msgspec.Raw = msgspec.Raw(b"null")
+    error: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _ResultLine(msgspec.Struct, frozen=True):
@@ -191,7 +169,7 @@ class _ResultLine(msgspec.Struct, frozen=True):
 _MESSAGE_BATCH: Final = msgspec.json.Decoder(_MessageBatch)
 _BATCH_PAGE: Final = msgspec.json.Decoder(_BatchPage)
 _RESULT_LINE: Final = msgspec.json.Decoder(_ResultLine)
-_RESULT: Final[msgspec.json.Decoder[_Result]] = msgspec.json.Decoder(_Result)
+_RESULT: Final = msgspec.json.Decoder(_Result)
 
 
 def state_of(body: bytes) -> BatchState:
@@ -231,18 +209,18 @@ def _result(line: bytes, read: _Reader[_Read]) -> _Read | NoReply:
 
 
 def _answer(key: Digest, result: _Result, read: _Reader[_Read]) -> _Read | NoReply:
-    match result:
-        case _Succeeded(message):
-            return read(key, bytes(message))
-        case _Errored(answer):
-            return _errored(key, answer.error)
-        case _Expired():
+    match result.type:
+        case "succeeded":
+            return read(key, bytes(result.message))
+        case "errored":
+            return _errored(key, ERROR_BODY.decode(result.error).error)
+        case "expired":
             return NoReply(key, "expired", "the batch expired before this request's turn")
-        case _Canceled():
+        case "canceled":
             return NoReply(key, "canceled", "the batch was canceled before this request's turn")
 
 
-def _errored(key: Digest, error: _Error) -> NoReply:
+def _errored(key: Digest, error: ApiError) -> NoReply:
     """Return why a request failed; an invalid request is rejected for good."""
     is_of_all = error.type in _ERRORS_OF_ALL or is_out_of_credit(error.message)
     is_final = error.type in _FINAL_ERRORS and not is_of_all

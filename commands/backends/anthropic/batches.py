@@ -28,7 +28,7 @@ from commands.backends.anthropic._replies import (
     page_of,
     state_of,
 )
-from commands.backends.anthropic.requests import RequestForm, batch_params_of
+from commands.backends.anthropic.messages import RequestForm, batch_params_of
 from commands.backends.remote.bodies import date_in
 from commands.backends.remote.outcomes import broken_off, newest_since, uncertain
 from commands.errors import NotAnswering, ProviderError, ResultsLost

@@ -30,13 +30,13 @@ from commands.backends.remote.bodies import (
     CONNECT_S,
     FREE_CALL_S,
     TIMEOUT_S,
+    GuardedClient,
     date_in,
     decode_json,
     replace_surrogates,
     retry_after_s,
     was_not_sent,
 )
-from commands.backends.remote.guarded_client import GuardedClient
 from commands.backends.remote.outcomes import Failure, fate_of
 from commands.errors import (
     BatchGone,
@@ -230,22 +230,26 @@ _STATUS_OF: Final[Mapping[str, int]] = {
 }
 
 
-class _ApiError(msgspec.Struct, frozen=True):
+class ApiError(msgspec.Struct, frozen=True):
+    """An error in the API's words."""
+
     type: str
     message: str = ""
 
 
-class _ApiErrorWithin(msgspec.Struct, frozen=True):
-    error: _ApiError
+class ErrorBody(msgspec.Struct, frozen=True):
+    """An error in the place of a message."""
+
+    error: ApiError
 
 
-_ERROR_WITHIN: Final = msgspec.json.Decoder(_ApiErrorWithin)
+ERROR_BODY: Final = msgspec.json.Decoder(ErrorBody)
 
 
 def error_within(body: bytes, answer: httpx2.Response) -> APIStatusError | None:
     """Return the error that a successful answer holds in place of a message; None: it has none."""
     try:
-        error = decode_json(body, _ERROR_WITHIN).error
+        error = decode_json(body, ERROR_BODY).error
     except msgspec.DecodeError:
         return None
     status = _STATUS_OF.get(error.type, HTTPStatus.INTERNAL_SERVER_ERROR)

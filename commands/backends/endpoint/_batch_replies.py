@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
 
-from commands.backends.endpoint._replies import reply_of
+from commands.backends.endpoint.askers import reply_of
 from commands.backends.endpoint.refused_parameters import remedy_of
 from commands.backends.endpoint.server import is_out_of_credit
 from commands.backends.remote.bodies import count_in, decode_json, text_of, time_of

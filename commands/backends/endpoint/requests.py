@@ -7,8 +7,7 @@ from typing import Final
 from commands.entrants.chats import as_json, prompt_messages
 from commands.ports import GenerationOptions, GenerationTask
 from ledger.events.conversations import Messages
-from ledger.events.options import EntrantOptions
-from ledger.events.registration import JudgeSettings
+from ledger.events.registration import EntrantOptions, JudgeSettings
 from ledger.identity import Json
 from projections.verdicts.queries import JudgeQuery, PairQuery
 

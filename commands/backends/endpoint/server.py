@@ -18,6 +18,7 @@ from commands.backends.endpoint.refused_parameters import LearntParameters, adap
 from commands.backends.remote.bodies import (
     CONNECT_S,
     TIMEOUT_S,
+    GuardedClient,
     date_in,
     decode_json,
     first_line,
@@ -25,7 +26,6 @@ from commands.backends.remote.bodies import (
     retry_after_s,
     was_not_sent,
 )
-from commands.backends.remote.guarded_client import GuardedClient
 from commands.backends.remote.outcomes import REJECTED, Failure, failed, fate_of
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import GeneratedText, GenerationFailure, Host, NoReply, Reply

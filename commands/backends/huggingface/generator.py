@@ -14,11 +14,10 @@ from commands.backends.hydra.answers import answer_as_hydra, n_correctness_token
 from commands.backends.loads import BatchQueue, group_by
 from commands.backends.remote.bodies import first_line
 from commands.backends.weights.answers import DecodingRules, PromptRow, as_answer, make_ending
-from commands.backends.weights.batching import run_batches
 from commands.backends.weights.chat import encode, require_chat, show_chat
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers
-from commands.backends.weights.loaded import LoadedWeights
+from commands.backends.weights.loaded import LoadedWeights, run_batches
 from commands.backends.weights.sampling import sampling_settings
 from commands.backends.weights.windows import own_tokens
 from commands.entrants.chats import n_shortenable, prompt_messages, shortened

@@ -17,8 +17,7 @@ from huggingface_hub.errors import (
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
 from commands.backends.remote.bodies import first_line
-from commands.entrants.folder_or_hub import HubSnapshot
-from commands.entrants.weights import READ_SUFFIXES
+from commands.entrants.weights import READ_SUFFIXES, HubSnapshot
 from commands.errors import NotFetched
 
 _FILES: Final = [f"*{suffix}" for suffix in sorted(READ_SUFFIXES)]  # no pickles

@@ -18,11 +18,10 @@ from commands.backends.weights.answers import (
     PromptRow,
     as_answer,
 )
-from commands.backends.weights.batching import run_batches
 from commands.backends.weights.chat import encode, require_chat, show_chat
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers
-from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device
+from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device, run_batches
 from commands.errors import ConfigurationError
 from commands.ports import Answer, GenerationFailure, NoReply, Reply
 from ledger.events.money import Usage

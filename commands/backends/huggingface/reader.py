@@ -12,9 +12,8 @@ from typing import TypeAlias
 
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.hydra.likelihoods import HydraHeads
+from commands.backends.hydra.answers import HydraHeads
 from commands.backends.loads import BatchQueue, group_by
-from commands.backends.weights.batching import run_batches
 from commands.backends.weights.chat import decode_text, require_chat, show_chat
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.likelihoods import (
@@ -23,9 +22,8 @@ from commands.backends.weights.likelihoods import (
     compute_rows,
     input_rows,
 )
-from commands.backends.weights.loaded import LoadedWeights
+from commands.backends.weights.loaded import LoadedWeights, run_batches
 from commands.backends.weights.windows import (
-    TextWindows,
     TokenPair,
     Window,
     encode_as_tokenizer,
@@ -63,12 +61,12 @@ def read_continuations(
         waiting: dict[Window, list[_Plan]] = {}
         for plan in planned:
             if isinstance(plan, _Plan):
-                for window in plan.windows.windows:
+                for window in plan.windows:
                     waiting.setdefault(window, []).append(plan)
-        queue = BatchQueue(input_rows(waiting), lambda row: len(row.inputs), batch_tokens)
+        queue = BatchQueue(input_rows(waiting), lambda row: len(row[0].inputs), batch_tokens)
         found: dict[Window, WindowLikelihood | None] = {}  # None: it did not fit into memory
         for batch, computed in run_batches(queue, partial(compute_rows, heads), heads.device):
-            news = dict.fromkeys(batch[0].windows) if computed is None else computed
+            news = dict.fromkeys(batch[0]) if computed is None else computed
             found |= news
             touched = {plan.continuation.key: plan for window in news for plan in waiting[window]}
             if done := [plan for plan in touched.values() if plan.is_done(found)]:
@@ -112,11 +110,11 @@ class _Plan:
 
     continuation: Continuation
     pair: TokenPair
-    windows: TextWindows
+    windows: tuple[Window, ...]
 
     def is_done(self, found: Mapping[Window, object]) -> bool:
         """Return whether all of its windows were computed."""
-        return all(window in found for window in self.windows.windows)
+        return all(window in found for window in self.windows)
 
 
 def _plan_windows(
@@ -138,9 +136,9 @@ def _plan_windows(
 def _finished(
     loaded: LoadedWeights, plan: _Plan, computed: Mapping[Window, WindowLikelihood | None]
 ) -> Likelihood:
-    likelihoods = [computed[window] for window in plan.windows.windows]
+    likelihoods = [computed[window] for window in plan.windows]
     window_likelihoods = [likelihood for likelihood in likelihoods if likelihood is not None]
-    first, continuation = plan.windows.windows[0], plan.continuation
+    first, continuation = plan.windows[0], plan.continuation
     if len(window_likelihoods) < len(likelihoods):
         detail = f"{len(first.ids)} tokens do not fit into the memory of {loaded.device}, alone"
         return LikelihoodFailure(continuation.key, "out_of_memory", detail)
@@ -157,6 +155,6 @@ def _finished(
         text_ids=plan.pair.text_ids,
         predicted_ids=predicted,
         predicted=decode_text(tokenizer, predicted) if is_shown else "",
-        is_truncated=plan.windows.n_dropped > 0,
-        n_windows=len(plan.windows.windows),
+        is_truncated=first.n_context < len(plan.pair.context_ids),
+        n_windows=len(plan.windows),
     )

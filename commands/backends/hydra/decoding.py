@@ -15,7 +15,7 @@ from transformers import DynamicCache
 from commands.backends.hydra import poe
 from commands.backends.hydra.net import HydraNet, Route, TokenBlock
 from commands.backends.weights.answers import Decoded, PromptRow
-from commands.backends.weights.batching import padded
+from commands.backends.weights.loaded import padded
 from commands.backends.weights.sampling import (
     BROKEN,
     RowNoise,

@@ -36,8 +36,7 @@ from commands.evaluating.evaluate import (
 from commands.evaluating.evaluation import warn_of_lost
 from commands.evaluating.registry import EvaluationSources, table_evaluations
 from commands.evaluating.samples import Inference, ObservedSample
-from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import Scores, require_reduce
+from commands.evaluating.user_code import Scores, blame_evaluation, require_reduce
 from commands.importing.bank import bank_named
 from commands.ports import OnProgress, no_progress
 from commands.settings.schema import GenerationSection

@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -100,14 +100,9 @@ EvaluationArgument: TypeAlias = Evaluation | tuple[Evaluation, Mapping[str, Any]
 """An evaluation, alone or with options by the names of `EvaluationOptions`."""
 
 
-class EvaluationRequest(NamedTuple):
-    """An evaluation, and the options to run it with."""
-
-    evaluation: Evaluation
-    options: EvaluationOptions
-
-
-def requests_of(arguments: Iterable[EvaluationArgument]) -> Sequence[EvaluationRequest]:
+def requests_of(
+    arguments: Iterable[EvaluationArgument],
+) -> Sequence[tuple[Evaluation, EvaluationOptions]]:
     """Return evaluations with their options.
 
     Raises:
@@ -115,18 +110,18 @@ def requests_of(arguments: Iterable[EvaluationArgument]) -> Sequence[EvaluationR
             have the same name.
     """
     requests = [_request(argument) for argument in arguments]
-    names = [request.evaluation.id for request in requests]
+    names = [evaluation.id for evaluation, _ in requests]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigurationError([f"several evaluations are called {', '.join(twice)}"])
     return requests
 
 
-def _request(argument: object) -> EvaluationRequest:
+def _request(argument: object) -> tuple[Evaluation, EvaluationOptions]:
     evaluation, options = argument if isinstance(argument, tuple) else (argument, {})
     if not isinstance(evaluation, Evaluation):
         fault = f"{evaluation!r} is no evaluation; make one of its class, as in Micrograms()"
         raise ConfigurationError([fault])
-    return EvaluationRequest(evaluation, options_of(options))
+    return evaluation, options_of(options)
 
 
 def options_of(chosen: Mapping[str, Any]) -> EvaluationOptions:

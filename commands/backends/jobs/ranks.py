@@ -31,10 +31,6 @@ class Call(NamedTuple):
     where: str = ""  # in the training: the same in all processes, and another after each step
 
 
-class _Failure(NamedTuple):
-    message: str
-
-
 def on_first_rank(call: Call, work: Callable[[], Result]) -> Result:
     """Return the result of the first process's work; a process alone is the first.
 
@@ -58,9 +54,9 @@ def _lead(call: Call, work: Callable[[], Result]) -> Result:
         result = work()
     except BaseException as error:
         failed = f"process 0 failed: {type(error).__name__}: {error}"
-        _store().set(key, pickle.dumps((call, _Failure(failed))))
+        _store().set(key, pickle.dumps((call, None, failed)))
         raise
-    _store().set(key, pickle.dumps((call, result)))
+    _store().set(key, pickle.dumps((call, result, None)))
     return result
 
 
@@ -79,23 +75,23 @@ def _begun(key: str) -> str:
 
 
 def _follow(call: Call) -> Any:  # noqa: ANN401  # what the first process pickled
-    last = None
+    last = failed = None
     while last != call:
-        last, found = _read(_next_key(call.job), call, last)
-    if isinstance(found, _Failure):
-        raise ReplicaFailed([found.message])
+        last, found, failed = _read(_next_key(call.job), call, last)
+    if failed is not None:
+        raise ReplicaFailed([failed])
     return found
 
 
-def _read(key: str, call: Call, last: Call | None) -> tuple[Call, object]:
-    """Return a call of the first process and its result; wait for it without a limit."""
+def _read(key: str, call: Call, last: Call | None) -> tuple[Call, object, str | None]:
+    """Return a call of the first process, its result, or why it failed; wait without a limit."""
     store, n_pauses = _store(), 0
     while not store.check([key]):  # a blocking wait would keep other threads from the store
         time.sleep(_PAUSE_S)
         n_pauses += 1
         if n_pauses == _PATIENCE and not store.check([_begun(key)]):
             warnings.warn(_waiting(call, last), stacklevel=2)
-    found: tuple[Call, object] = pickle.loads(store.get(key))  # noqa: S301  # the first rank wrote it
+    found: tuple[Call, object, str | None] = pickle.loads(store.get(key))  # noqa: S301  # the first rank wrote it
     if store.add(f"{key}/read", 1) == dist.get_world_size() - 1:
         store.delete_key(key)
         store.delete_key(_begun(key))

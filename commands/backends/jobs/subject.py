@@ -102,14 +102,6 @@ def own_float_type() -> Iterator[None]:
         yield
 
 
-class TrainerState(Protocol):
-    """The state of a training."""
-
-    @property
-    def global_step(self) -> int:
-        """Number of optimization steps."""
-
-
 class Trainer(Protocol):
     """The interface of a trainer that is used here; transformers' Trainer has it."""
 
@@ -122,8 +114,8 @@ class Trainer(Protocol):
         """Its tokenizer."""
 
     @property
-    def state(self) -> TrainerState:
-        """The state of the training."""
+    def state(self) -> Any:  # noqa: ANN401  # transformers' TrainerState
+        """The state of the training, of which `global_step` is read."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Read what servers send: bodies, files, times and counts, the wait that a header asks for, errors.
+"""Read what servers send, and no more than can be: bodies, files, times, counts, errors.
 
 What is blank, null or nonsense counts as not told.
 """
@@ -6,9 +6,12 @@ What is blank, null or nonsense counts as not told.
 import json
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final, TypeVar
+from math import inf
+from time import monotonic
+from typing import Any, Final, TypeVar
 
 import httpx2
 import msgspec
@@ -133,3 +136,56 @@ def inflated(chunks: Iterator[bytes]) -> Iterator[bytes]:
         if n == 0 and chunk.startswith(_GZIP):
             decompress = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress
         yield chunk if decompress is None else decompress(chunk)
+
+
+_MOST_BYTES: Final = 8_000_000  # of an answer; the longest have some hundred thousand
+_PARTS: Final = 10  # an answer may take so many times as long as a part of it
+_OF_THE_BODY: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+
+class GuardedClient(httpx2.Client):
+    """Reads answers up to a limit of bytes and seconds.
+
+    What is streamed, such as a batch's results, is left to whoever reads it.
+    """
+
+    def send(
+        self,
+        request: httpx2.Request,
+        *,
+        stream: bool = False,
+        **options: Any,  # noqa: ANN401  # theirs
+    ) -> httpx2.Response:
+        """Send a request; return the answer, which is no longer compressed.
+
+        Raises:
+            httpx2.ReadTimeout: The answer does not end.
+            httpx2.RemoteProtocolError: It is longer than any answer.
+            httpx2.HTTPError: As the client's own; no answer came.
+        """
+        response = super().send(request, stream=True, **options)
+        if stream and not response.is_error:
+            return response
+        with closing(response):
+            content = _read_within_limits(response)
+        headers = response.headers.multi_items()
+        return httpx2.Response(
+            response.status_code,
+            headers=[(name, value) for name, value in headers if name not in _OF_THE_BODY],
+            content=content,
+            request=response.request,
+            extensions=response.extensions,
+        )
+
+
+def _read_within_limits(response: httpx2.Response) -> bytes:
+    part_s = response.request.extensions.get("timeout", {}).get("read") or inf
+    ends_at = monotonic() + _PARTS * part_s
+    content = bytearray()
+    for part in response.iter_bytes():
+        content += part
+        if len(content) > _MOST_BYTES:
+            raise httpx2.RemoteProtocolError(f"the answer has more than {_MOST_BYTES:,} bytes")
+        if monotonic() > ends_at:
+            raise httpx2.ReadTimeout("the answer does not end")
+    return bytes(content)

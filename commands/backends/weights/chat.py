@@ -13,7 +13,7 @@ from commands.backends.remote.bodies import first_line
 from commands.entrants.chats import as_json, prompt_messages, without_system
 from commands.errors import WeightsError
 from ledger.events.conversations import Messages
-from ledger.events.options import DEFAULT_OPTIONS, EntrantOptions
+from ledger.events.registration import DEFAULT_OPTIONS, EntrantOptions
 
 ASKED, ANSWERED = "tourney-probe-question", "tourney-probe-answer"
 

@@ -13,9 +13,8 @@ import torch
 import transformers
 
 from commands.backends.weights.answers import Decoded, DecodingRules, Ending, PromptRow
-from commands.backends.weights.batching import PAD_ID, padded
 from commands.backends.weights.folder import quiet_transformers
-from commands.backends.weights.loaded import LoadedWeights
+from commands.backends.weights.loaded import PAD_ID, LoadedWeights, padded
 from commands.backends.weights.sampling import BROKEN, NO_TOKEN, RowNoise, choose
 
 

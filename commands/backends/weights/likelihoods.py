@@ -14,10 +14,9 @@ from typing import Final, NamedTuple, Protocol
 import torch
 
 from commands.backends.loads import group_by
-from commands.backends.weights.batching import padded
 from commands.backends.weights.decoding import read_tokens
 from commands.backends.weights.folder import quiet_transformers
-from commands.backends.weights.loaded import LoadedWeights
+from commands.backends.weights.loaded import LoadedWeights, padded
 from commands.backends.weights.windows import Window
 
 N_LOGITS: Final = 1 << 24  # at once in float32: 64 MiB, whatever the batch
@@ -31,20 +30,12 @@ class WindowLikelihood(NamedTuple):
     predicted: tuple[int, ...]
 
 
-class InputRow(NamedTuple):
-    """The input tokens of one forward pass, and the windows that share them."""
-
-    inputs: tuple[int, ...]
-    windows: tuple[Window, ...]
-
-
-def input_rows(windows: Iterable[Window]) -> list[InputRow]:
-    """Return a row for windows with the same inputs, such as the one-token choices of a question.
+def input_rows(windows: Iterable[Window]) -> list[list[Window]]:
+    """Group windows with the same inputs, such as a question's one-token choices: read at once.
 
     Each window may be given several times.
     """
-    alike = group_by(dict.fromkeys(windows), attrgetter("inputs"))
-    return [InputRow(same[0].inputs, (*same,)) for same in alike]
+    return group_by(dict.fromkeys(windows), attrgetter("inputs"))
 
 
 class Heads(Protocol):
@@ -85,16 +76,18 @@ class PlainHead:
 
 @torch.inference_mode()
 def compute_rows(
-    heads: Heads, rows: Sequence[InputRow], *, n_logits: int | None = None
+    heads: Heads, rows: Sequence[Sequence[Window]], *, n_logits: int | None = None
 ) -> dict[Window, WindowLikelihood]:
     """Return the likelihood of each window; at most n_logits are converted to float32 at once.
+
+    The windows of a row have the same inputs.
 
     Raises:
         torch.OutOfMemoryError: The rows are too many for the device.
     """
-    ids, _ = padded([row.inputs for row in rows], heads.device, side="right")  # (R, S)
-    windows = [window for row in rows for window in row.windows]
-    rows_of = torch.tensor([n for n, row in enumerate(rows) for _ in row.windows])
+    ids, _ = padded([row[0].inputs for row in rows], heads.device, side="right")  # (R, S)
+    windows = [window for row in rows for window in row]
+    rows_of = torch.tensor([n for n, row in enumerate(rows) for _ in row])
     before = torch.tensor([window.n_context - 1 for window in windows])  # the first target
     first_column = int(before.min())
     states = heads.states(ids, ids.shape[1] - first_column)  # (H, R, C, D)

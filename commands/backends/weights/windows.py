@@ -134,18 +134,14 @@ class Window(NamedTuple):
         return self.ids[self.n_context :]
 
 
-class TextWindows(NamedTuple):
-    """The windows of a text; each of its tokens is a target of exactly one."""
-
-    windows: tuple[Window, ...]
-    n_dropped: int  # tokens left out at the context's beginning
-
-
-def split_windows(pair: TokenPair, n_positions: int | None, *, rolls: bool) -> TextWindows | None:
+def split_windows(
+    pair: TokenPair, n_positions: int | None, *, rolls: bool
+) -> tuple[Window, ...] | None:
     """Split a pair into windows of at most n_positions inputs; None if the text is too long.
 
-    If context and text are too long together, the beginning of the context is left out, except the
-    start token. A text that is too long by itself is split if `rolls`: see `_rolling_windows`.
+    Each token of the text is a target of exactly one window. If context and text are too long
+    together, the beginning of the context is left out, except the start token. A text that is too
+    long by itself is split if `rolls`: see `_rolling_windows`.
     """
     limit = n_positions
     if limit is None:
@@ -155,8 +151,7 @@ def split_windows(pair: TokenPair, n_positions: int | None, *, rolls: bool) -> T
     n_kept = max(limit + 1 - len(pair.text_ids), limit if len(pair.text_ids) > limit else 1)
     context_ids = _truncate_context(pair, n_kept)
     ids = (*context_ids, *pair.text_ids)
-    n_dropped = len(pair.context_ids) - len(context_ids)
-    return TextWindows((*_rolling_windows(ids, len(context_ids), limit),), n_dropped)
+    return tuple(_rolling_windows(ids, len(context_ids), limit))
 
 
 def _truncate_context(pair: TokenPair, n_kept: int) -> tuple[int, ...]:

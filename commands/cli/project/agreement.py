@@ -100,13 +100,13 @@ def _votes_of(source: JudgedTournament, name: str) -> tuple[_Votes, Sequence[str
     """Return what people voted, by dimension, and what is to be said of it."""
     with Ledger.read_only(source.ledger) as opened:
         selected_set = imported_set(opened, name, source.until or opened.head.position)
-    current = current_votes(source.state, name, source.votes_of(selected_set.events))
-    votes = {on: votes_by_annotator(name, events) for on, events in current.on.items()}
+    current, n_outdated = current_votes(source.state, name, source.votes_of(selected_set.events))
+    votes = {on: votes_by_annotator(name, events) for on, events in current.items()}
     _require_known_prompts(source, name, votes)
-    notes = (*outdated_note(name, current.n_outdated), *_unused_notes(source, name, votes))
+    notes = (*outdated_note(name, n_outdated), *_unused_notes(source, name, votes))
     if not any(votes.values()):
         why = "has no vote on the chosen prompts"
-        if any(current.on.values()):
+        if any(current.values()):
             why = "does not say who voted: import it with judge_model"
         raise ConfigurationError([" ".join(notes) or f"--truth {name!r} {why}"])
     return votes, notes

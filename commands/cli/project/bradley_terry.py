@@ -40,8 +40,7 @@ from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import MAX_POINTS
 from ledger.store import Ledger
-from projections.battles.settled import BY_SCORES
-from projections.battles.soft_scores import TEMPERATURE
+from projections.battles.soft_scores import BY_SCORES, TEMPERATURE
 from projections.ratings.tournament import FEATURES
 from projections.verdicts.policies import RECORDED
 

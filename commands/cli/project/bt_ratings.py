@@ -31,10 +31,9 @@ from commands.reading.parameters import require_anchor
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json
-from projections.battles import settled
 from projections.battles.columns import Battles
-from projections.battles.imported import BattlesOfSet, battles_of_set
-from projections.battles.soft_scores import TEMPERATURE
+from projections.battles.imported import BattlesOfSet, battles_of_set, scored_preferences
+from projections.battles.soft_scores import TEMPERATURE, calibrate_judge, scored_orders
 from projections.battles.voted import (
     VoteSampling,
     both_judged,
@@ -46,8 +45,8 @@ from projections.ratings import tournament as tournament_ratings
 from projections.ratings.bradley_terry.anchors import AnchoredRatings, rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of, leaderboard
 from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
+from projections.tournament.bank import outside_share, share_of
 from projections.tournament.settlement import Settlement, account_of
-from projections.tournament.shares import outside_share, share_of
 
 Prefs: TypeAlias = Literal["soft", "hard"]
 _FIT: Final = "--fit-temperature"
@@ -116,7 +115,7 @@ def _battles(source: JudgedTournament, how: HowRated) -> Mapping[Dimension, Batt
         return source.rated_battles(how.parameters.ties)
     state = source.state
     soft = {
-        name: settled.scored_orders(state, group).soft(how.temperature).grouped(state.same_texts)
+        name: scored_orders(state, group).soft(how.temperature).grouped(state.same_texts)
         for name, group in source.settlements.items()
     }
     return {name: replace(each, widening=source.widening(name)) for name, each in soft.items()}
@@ -168,7 +167,7 @@ def controlled(
         (
             *notes_of(source),
             *(said.coefficient_note(*effect) for effect in effects),
-            *(said.left_out_note(*each) for each in rated if each.ratings.left_out),
+            *(said.left_out_note(board, ratings) for board, ratings in rated if ratings.left_out),
         ),
         _facts_of(source) | {"coefficients": coefficients},
     )
@@ -179,15 +178,15 @@ def corrected(
 ) -> RatedBoards:
     """Rate the entrants on each dimension by the judge, corrected by people's votes."""
     require_anchor(parameters, source.roster)
-    votes = votes_on_record(source, human_set(selection, truth, "--truth"), "--truth")
-    given = chain.from_iterable(votes.on[name] for name in source.settlements)
+    votes, n_outdated = votes_on_record(source, human_set(selection, truth, "--truth"), "--truth")
+    given = chain.from_iterable(votes[name] for name in source.settlements)
     if any(vote.drawn and vote.drawn.design != "random" for vote in given):
         what = f"--truth {truth!r} has votes on pairs that were chosen because judges disagree"
         remedy = "draw at random: `tourney annotate` without --disagreement"
         raise ConfigurationError([f"{what}, which do not represent the other pairs; {remedy}"])
     found: dict[str, Corrected] = {}
     for name, group in source.settlements.items():
-        voted = by_people(battles_of_set(votes.on[name]))
+        voted = by_people(battles_of_set(votes[name]))
         judged = with_votes(judged_battles(group), voted, source.state.same_texts)
         rated = _widened(rate_with_votes(judged, parameters), source.widening(name))
         found[name] = Corrected(rated, _sampling_of(group, voted, rated))
@@ -197,7 +196,7 @@ def corrected(
         (
             *notes_of(source),
             *said.truth_notes(found, truth),
-            *outdated_note(truth, votes.n_outdated),
+            *outdated_note(truth, n_outdated),
         ),
         _facts_of(source) | {"truth": truth},
         source.roster,
@@ -350,11 +349,11 @@ def _has_preferences(battles: BattlesOfSet) -> bool:
 def fitted_to_set(selection: Selection, against: str) -> Table:
     """Fit the temperature of an imported set's preferences to the human votes of another."""
     judged = chosen_set(selection)
-    scored = settled.scored_preferences(judged.battles)
+    scored = scored_preferences(judged.battles)
     votes = by_people(human_set(selection, against, _FIT).battles)
     made = f"preferences are taken as made at JudgeArena's temperature {TEMPERATURE}"
     return temperature_table(
-        [settled.calibrate_judge(judged.name, scored, votes)],
+        [calibrate_judge(judged.name, scored, votes)],
         notes=[*judged.selected_by, f"{judged.name}: {made}."],
         facts={**judged.facts, "against": against, "made_at": TEMPERATURE},
     )
@@ -363,19 +362,19 @@ def fitted_to_set(selection: Selection, against: str) -> Table:
 def fitted_to_votes(selection: Selection, against: str) -> Table:
     """Fit the temperature of a tournament's judge to human votes on the same responses."""
     source = read_verdicts(selection)
-    votes = votes_on_record(source, human_set(selection, against, _FIT), _FIT)
+    votes, n_outdated = votes_on_record(source, human_set(selection, against, _FIT), _FIT)
     calibrations = [
-        settled.calibrate_judge(
+        calibrate_judge(
             dimension,
-            settled.scored_orders(source.state, group),
-            by_people(battles_of_set(votes.on[dimension])),
+            scored_orders(source.state, group),
+            by_people(battles_of_set(votes[dimension])),
             source.state.same_texts,
         )
         for dimension, group in source.settlements.items()
     ]
     table = temperature_table(
         calibrations,
-        notes=[*notes_of(source), *outdated_note(against, votes.n_outdated)],
+        notes=[*notes_of(source), *outdated_note(against, n_outdated)],
         facts={"judge": source.judge_id, "against": against},
     )
     return with_source(table, source)

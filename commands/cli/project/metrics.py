@@ -19,13 +19,14 @@ from ledger.chain import Head
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.identity import Json, StreamId
 from ledger.store import Ledger
-from projections.evaluations.curve import breaks, training_points
 from projections.evaluations.metrics import (
     Metric,
     RunComparison,
     RunMetrics,
+    breaks,
     compare_runs,
     metrics_of,
+    training_points,
 )
 from projections.evaluations.samples import ITEM_EVENTS, ITEMS, Items, asked_samples
 from projections.evaluations.state import (
@@ -151,7 +152,7 @@ def metrics(
 def _today(source: EvaluationReading, config: Path) -> EvaluationReading:
     """Return runs as the code of today scores them."""
     # Imported here: it loads settings and evaluations, which no other reading command needs.
-    rescoring = import_module("commands.evaluating.rescore")
+    rescoring = import_module("commands.evaluating.registry")
     readers = import_module("commands.backends.wiring").READERS
     return source._replace(runs=rescoring.rescore(source.runs, config, readers))
 

@@ -26,7 +26,7 @@ from commands.spending.offer import dollars, no_price
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, Dimension, Json
-from projections.battles.selection import COLUMNS, PROMPT_COLUMNS, Where
+from projections.battles.imported_sets import COLUMNS, PROMPT_COLUMNS, Where
 from projections.intervals import NO_INTERVAL
 from projections.ratings.standings import win_rates
 from projections.results.columns import Column

@@ -18,8 +18,7 @@ from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.rows import bias_rows, fragility_rows
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
-from projections.battles.settled import JudgeCalibration
-from projections.battles.soft_scores import TEMPERATURE
+from projections.battles.soft_scores import TEMPERATURE, JudgeCalibration
 from projections.ratings.judge_bias.figures import MEANING
 from projections.reliability.calibration import Bin, Calibration, against_gold, against_verdicts
 from projections.results.judges import BiasRow, CalibrationRow, TemperatureRow

@@ -27,7 +27,7 @@ from projections.battles.imported_sets import (
 )
 from projections.fold import fold
 from projections.results.columns import Column, Kept, Shown
-from projections.tournament.batches import BATCH_EVENTS, Batch, open_batches
+from projections.tournament.requests import BATCH_EVENTS, Batch, open_batches
 
 _OF_ONE: Final = tuple(name for name in BY_RULE if name not in OF_LEDGER)
 """The options that select one tournament, and what of it counts."""

@@ -18,7 +18,7 @@ from ledger.events.ratings import RatingsPublished
 from ledger.events.registration import TournamentOpened
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.tournament.batches import BATCH_EVENTS, open_batches
+from projections.tournament.requests import BATCH_EVENTS, open_batches
 
 _Kind = TypeVar("_Kind", EvaluationPlanned, RatingsPublished, TournamentOpened)
 Completion: TypeAlias = Callable[[typer.Context], list[str]]

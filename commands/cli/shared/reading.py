@@ -5,7 +5,7 @@ A table is shown with what it rests on; --diff shows how it changed.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -22,9 +22,11 @@ from commands.reading.judged_tournament import (
 )
 from commands.reading.resolve import position_at
 from commands.settings.toml import variable
+from ledger.events.imports import BattlesImported
 from ledger.events.ratings import EloParameters
+from ledger.identity import Dimension
 from ledger.store import Ledger
-from projections.battles.ballots import CurrentVotes, current_votes
+from projections.battles.ballots import current_votes
 from projections.battles.columns import Battles
 from projections.battles.imported import BattlesOfSet
 from projections.tournament.compared import Account
@@ -87,10 +89,12 @@ def by_people(battles: BattlesOfSet) -> Battles:
     return battles.take(battles.is_human).rated(soft=False)
 
 
-def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -> CurrentVotes:
-    """Return the human votes of a set on responses that compete in a tournament, at least one."""
-    current = current_votes(source.state, votes.name, source.votes_of(votes.events))
-    on = [dimension for dimension, events in current.on.items() if events]
+def votes_on_record(
+    source: JudgedTournament, votes: SelectedSet, option: str
+) -> tuple[Mapping[Dimension, Sequence[BattlesImported]], int]:
+    """Return the votes of people on responses that compete, at least one, and how many do not."""
+    current, n_outdated = current_votes(source.state, votes.name, source.votes_of(votes.events))
+    on = [dimension for dimension, events in current.items() if events]
     if not set(source.settlements) <= set(on):
         if on:
             named = " or ".join(f"--dimension {dimension}" for dimension in on)
@@ -98,7 +102,7 @@ def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -
         else:
             why = "has no vote on responses that compete now; `tourney annotate` collects some"
         raise ConfigurationError([f"{option} {votes.name!r} {why}"])
-    return current
+    return current, n_outdated
 
 
 def outdated_note(name: str, n_votes: int) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from ledger.chain import Head
 from ledger.events import ratings
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.battles.selection import COLUMNS, PROMPT_COLUMNS, Unread, Where
+from projections.battles.imported_sets import COLUMNS, PROMPT_COLUMNS, Unread, Where
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import DEFAULT_POLICY, POLICY_NAMES, RECORDED, Rule

@@ -16,9 +16,8 @@ from projections.battles.soft_scores import TEMPERATURE
 from projections.battles.voted import Doubt, VoteSampling
 from projections.intervals import Floats, known
 from projections.ratings.bradley_terry.anchors import AnchoredRatings
-from projections.ratings.bradley_terry.comparisons import baseline_of, p_better, pairs
 from projections.ratings.bradley_terry.component import MEAN_RATING
-from projections.ratings.bradley_terry.leaderboard import Leaderboard
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, baseline_of, p_better, pairs
 from projections.ratings.bradley_terry.overall import OverallRatings
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Zero
 from projections.ratings.prediction_powered import CorrectedRatings

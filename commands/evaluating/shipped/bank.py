@@ -11,7 +11,7 @@ from commands.errors import ConfigurationError
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
-from commands.evaluating.shipped.items import ListedEvaluation, check_arguments, shuffle
+from commands.evaluating.shipped.listed import ListedEvaluation, check_arguments, shuffle
 from commands.evaluating.shipped.rows import choices_of, made_of, read_rows, text_of
 from commands.importing.formats.rows import Fields
 from commands.settings.sections import UserPath

@@ -17,7 +17,7 @@ from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, subset
 from commands.evaluating.shipped.bank import contains_answer
-from commands.evaluating.shipped.items import ListedEvaluation
+from commands.evaluating.shipped.listed import ListedEvaluation
 from commands.evaluating.shipped.rows import (
     answer_index,
     choices_of,

@@ -12,7 +12,6 @@ from markupsafe import Markup
 from commands.report.drawings.panels import (
     SHADES,
     Block,
-    ConfidenceBin,
     CurvePoint,
     HeatCell,
     NamedEstimate,
@@ -109,11 +108,7 @@ def _calibrations(rows: Sequence[FigureRow]) -> Iterator[Block]:
             yield calibration_panel(
                 f"{entrant}: {dimension}" if dimension else entrant,
                 "Share of wins" if dimension else "Share correct",
-                [
-                    ConfidenceBin(one["confidence"], one["correctness"], one["n"])
-                    for one in bins
-                    if one["n"]
-                ],
+                [(one["confidence"], one["correctness"], one["n"]) for one in bins if one["n"]],
             )
 
 

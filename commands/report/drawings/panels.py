@@ -1,7 +1,7 @@
 """The panels of figures, each drawn as a block of SVG of its own size."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from unicodedata import east_asian_width
 
 from markupsafe import Markup
@@ -214,19 +214,15 @@ _LEFT: Final = 36
 _QUARTERS: Final = (0, 0.25, 0.5, 0.75, 1)
 
 
-class ConfidenceBin(NamedTuple):
-    """Responses of about one confidence: how sure, how often right, and how many."""
-
-    confidence: float
-    correctness: float
-    n: int
+ConfidenceBin: TypeAlias = tuple[float, float, int]
+"""Responses of about one confidence: how sure, how often right, and how many."""
 
 
 def calibration_panel(heading: str, upwards: str, bins: Sequence[ConfidenceBin]) -> Block:
     """Draw how often an entrant is right against how sure it is; on the diagonal it is honest."""
     top = (_HEADING if heading else 6) + 22
     right, bottom = _LEFT + _SIDE, top + _SIDE
-    most = max((one.n for one in bins), default=1)
+    most = max((n for *_, n in bins), default=1)
 
     def at(confidence: float, correctness: float) -> tuple[float, float]:
         return round(_LEFT + confidence * _SIDE, 1), round(top + (1 - correctness) * _SIDE, 1)
@@ -242,9 +238,8 @@ def calibration_panel(heading: str, upwards: str, bins: Sequence[ConfidenceBin])
             yield text(x, bottom + 16, f"{share:g}")
         yield text(_LEFT + _SIDE / 2, bottom + 34, "Confidence (p_correct)")
         yield line(*at(0, 0), *at(1, 1), "diagonal")
-        for one in bins:
-            radius = round(2 + 5 * (one.n / most) ** 0.5, 1)
-            yield dot(*at(one.confidence, one.correctness), radius)
+        for confidence, correctness, n in bins:
+            yield dot(*at(confidence, correctness), round(2 + 5 * (n / most) ** 0.5, 1))
 
     return _block(max(right + _GAP, wide(heading), wide(upwards)), bottom + _AXIS, parts())
 

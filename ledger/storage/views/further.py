@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ledger.storage.views.judged import ASKED, of_asked
+from ledger.storage.views.tournaments import ASKED, of_asked
 from ledger.storage.views.view import (
     AT,
     PLACE,

@@ -70,7 +70,7 @@ def text(name: str, meaning: str, path: str | None = None) -> ViewColumn:
 
 def events(*types: str) -> str:
     """Return the source that is the events of some types, in order of position."""
-    names = ", ".join(f"'{each}'" for each in types)
+    names = ", ".join(f"'{name}'" for name in types)
     return f"""\
 events WHERE position IN (
     SELECT position FROM event

@@ -42,7 +42,9 @@ class AnchoredRatings:
         The two scales have no common zero, so the mean over the anchors of one component in both is
         subtracted. Anchors without a rating, and those alone in a component, are left out.
         """
-        return {name: each for group in self._differences for name, each in group.items()}
+        return {
+            name: difference for group in self._differences for name, difference in group.items()
+        }
 
     @property
     def judged_differences(self) -> Mapping[str, float]:
@@ -51,7 +53,7 @@ class AnchoredRatings:
         Without such battles an anchor's two ratings are one, whatever the judges said.
         """
         linked = (group for group in self._differences if self._are_linked(group))
-        return {name: each for group in linked for name, each in group.items()}
+        return {name: difference for group in linked for name, difference in group.items()}
 
     @property
     def mae(self) -> float | None:
@@ -69,7 +71,7 @@ class AnchoredRatings:
                 together = groups[row.group, alone.group]
                 together[row.entrant] = row.rating - alone.rating
         return [
-            {name: each - fmean(group.values()) for name, each in group.items()}
+            {name: difference - fmean(group.values()) for name, difference in group.items()}
             for group in groups.values()
             if len(group) > 1
         ]

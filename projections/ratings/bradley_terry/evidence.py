@@ -137,14 +137,13 @@ class ClusteredBattles:
 
     def within(self, members: NDArray[np.intp]) -> "ClusteredBattles":
         """Return the battles among some entrants, (n_members,) ascending, renumbered."""
-        inside = np.isin(self.a, members) & np.isin(self.b, members)
-        met, unit = np.unique(self.unit[inside], return_inverse=True)
-        return ClusteredBattles(
-            len(members),
-            a=np.searchsorted(members, self.a[inside]),
-            b=np.searchsorted(members, self.b[inside]),
-            score=self.score[inside],
-            weight=self.weight[inside],
+        inside = self.take(np.isin(self.a, members) & np.isin(self.b, members))
+        met, unit = np.unique(inside.unit, return_inverse=True)
+        return replace(
+            inside,
+            n_entrants=len(members),
+            a=np.searchsorted(members, inside.a),
+            b=np.searchsorted(members, inside.b),
             unit=unit,
             count=self.count[met],
         )
@@ -178,7 +177,7 @@ def support_of(units: ClusteredBattles, label: NDArray[np.intp]) -> Support:
     n = units.n_entrants
     own = units.take(label[units.a] == label[units.b])
     entrant, unit = np.concatenate((own.a, own.b)), np.tile(own.unit, 2)
-    met, met_in = np.divmod(_distinct(entrant * len(own.count) + unit), max(len(own.count), 1))
+    met, met_in = np.divmod(np.unique(entrant * len(own.count) + unit), max(len(own.count), 1))
     n_clusters = np.bincount(met, own.count[met_in], minlength=n).astype(np.int64)
     is_enough, weight = n_clusters >= FEWEST_CLUSTERS, np.ones(n)
     for number in np.unique(label[is_enough]):
@@ -187,12 +186,6 @@ def support_of(units: ClusteredBattles, label: NDArray[np.intp]) -> Support:
         weight[members] = np.minimum(1.0, 2 * n_clusters[members] / usual)
         weight[members & ~is_enough] = 0.0
     return Support(n_clusters, weight)
-
-
-def _distinct(numbers: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return numbers from 0 once each, sorted; `np.unique` hashes them, which takes 40 times."""
-    ordered = np.sort(numbers)
-    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
 
 def clustered_battles(battles: Battles, kind: IntervalUnit) -> ClusteredBattles:

@@ -94,8 +94,8 @@ class Likelihood:
 
     def information(self, parameters: Floats) -> Floats:
         """Return the negative second derivatives at parameters, (k,), as (k, k)."""
-        slopes = self._derivatives(self._counted(), centre=0.0)(parameters[None, :])
-        return np.asarray(slopes.information[0])
+        _, information = self._derivatives(self._counted(), centre=0.0)(parameters[None, :])
+        return np.asarray(information[0])
 
     def sandwich(self, parameters: Floats) -> Sandwich:
         """Return the fit at parameters, (k,), as the covariance of figures needs it."""
@@ -117,12 +117,12 @@ class Likelihood:
         numbers: (batch, n_clusters) occurrences; start: (k,); centre: (n_entrants,) of the prior,
         or (batch, n_entrants).
         """
-        counts, found = self.counts(numbers), np.full((len(numbers), len(start)), np.nan)
+        counts, parameters = self.counts(numbers), np.full((len(numbers), len(start)), np.nan)
         fitted = self._has_fit(counts)
         centres = np.full((len(numbers), self.model.n_entrants), centre, np.float64)[fitted]
         begin = np.tile(start, (int(fitted.sum()), 1))
-        found[fitted] = self._maximised(begin, counts[fitted], tolerance, centres)
-        return found
+        parameters[fitted] = self._maximised(begin, counts[fitted], tolerance, centres)
+        return parameters
 
     @cached_property
     def _tally(self) -> Tally:
@@ -166,6 +166,6 @@ class Likelihood:
                 information[:, diagonal, diagonal] += precision
             else:
                 information[:, 0, 0] *= 2
-            return Slopes(gradient, information)
+            return gradient, information
 
         return slopes

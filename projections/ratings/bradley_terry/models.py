@@ -35,15 +35,8 @@ Tally: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp], Floats]
 and amount, (m,) each."""
 
 
-class Slopes(NamedTuple):
-    """First and second derivatives of log-likelihoods by k parameters.
-
-    gradient: (batch, k); information: (batch, k, k), the negative second derivatives.
-    """
-
-    gradient: Floats
-    information: Floats
-
+Slopes: TypeAlias = tuple[Floats, Floats]
+"""First derivatives of log-likelihoods by k parameters, (batch, k), and negative second ones."""
 
 Derivatives: TypeAlias = Callable[[Floats], Slopes]  # of parameters, (batch, k)
 
@@ -114,7 +107,7 @@ class BradleyTerry:
             information *= -odds[:, :, None]
             information *= odds[:, None, :]
             information[:, diagonal, diagonal] -= information.sum(axis=2)
-            return Slopes(gradient, information)
+            return gradient, information
 
         return slopes
 
@@ -200,7 +193,7 @@ class Davidson:
             between[:, diagonal, diagonal] -= between.sum(axis=2)
             information[:, n, n] = (tied * (win + loss)).sum(axis=(1, 2)) / 2
             information[:, :n, n] = information[:, n, :n] = -(tied * led).sum(axis=2) / 2
-            return Slopes(gradient, information)
+            return gradient, information
 
         return slopes
 

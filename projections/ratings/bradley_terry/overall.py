@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
+from projections.ratings.bradley_terry.component import student_uncertainty
 from projections.ratings.bradley_terry.evidence import Components, Support
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, PointRatings, Zero, rate
-from projections.ratings.bradley_terry.uncertainty import student_uncertainty
 
 
 class WeightedDimension(NamedTuple):
@@ -144,7 +144,7 @@ def _shares(weights: Mapping[str, float], dimensions: Sequence[str]) -> dict[str
 
 
 def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
-    some = parts[0].ratings
+    first = parts[0].ratings
     components = _product([part.ratings.components for part in parts])
     rating = np.sum([part.share * part.ratings.rating for part in parts], axis=0)
     covariance = np.full((len(rating), len(rating)), np.nan)
@@ -157,10 +157,10 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
         weight=np.mean([part.ratings.support.weight for part in parts], axis=0),
     )
     uncertainty = student_uncertainty(
-        some.entrants, rating, covariance, freedom, support, some.parameters
+        first.entrants, rating, covariance, freedom, support, first.parameters
     )
     nu = np.full(len(components), np.nan)
-    points = PointRatings(some.parameters, some.entrants, components, rating, support, nu)
+    points = PointRatings(first.parameters, first.entrants, components, rating, support, nu)
     n_battles = np.sum([part.ratings.n_battles for part in parts], axis=0)
     return points.with_uncertainty(uncertainty, n_battles)
 

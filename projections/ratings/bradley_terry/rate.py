@@ -18,6 +18,7 @@ from projections.ratings.bradley_terry.component import (
     ELO,
     FittedComponent,
     Scale,
+    Uncertainty,
     fit_component,
     precision_of,
     scale_of,
@@ -38,7 +39,6 @@ from projections.ratings.bradley_terry.models import (
     PairModel,
     require_whole_outcomes,
 )
-from projections.ratings.bradley_terry.uncertainty import Uncertainty
 from projections.results.ratings import BradleyTerryRow
 
 Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]
@@ -87,7 +87,7 @@ class PointRatings:
 
     def with_uncertainty(
         self,
-        found: Uncertainty,
+        uncertainty: Uncertainty,
         n_battles: NDArray[np.intp],
         n_without_fit: NDArray[np.intp] | None = None,
     ) -> "BradleyTerryRatings":
@@ -100,10 +100,10 @@ class PointRatings:
             self.rating,
             self.support,
             self.nu,
-            found.lower,
-            found.upper,
-            found.covariance,
-            found.freedom,
+            uncertainty.lower,
+            uncertainty.upper,
+            uncertainty.covariance,
+            uncertainty.freedom,
             n_battles,
             none if n_without_fit is None else n_without_fit,
         )
@@ -287,6 +287,6 @@ def _assembled(
             covariance[np.ix_(members, members)] = uncertainty.covariance
             freedom[np.ix_(members, members)] = uncertainty.freedom
             n_without_fit[number] = uncertainty.n_without_fit
-    found = Uncertainty(lower, upper, covariance, freedom)
+    uncertainty_of_all = Uncertainty(lower, upper, covariance, freedom)
     n_battles = np.bincount(np.concatenate((battles.a, battles.b)), minlength=n)
-    return points.with_uncertainty(found, n_battles, n_without_fit)
+    return points.with_uncertainty(uncertainty_of_all, n_battles, n_without_fit)

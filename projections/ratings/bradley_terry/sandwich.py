@@ -14,7 +14,7 @@ Steigerwald 2017), and the degrees of freedom are n - 1: C - 1 where all inform 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,6 @@ from projections.ratings.bradley_terry.models import Scores
 _BLOCK: Final = 200_000  # numbers in a table, at a time: few enough for the cache
 _MOST_TERMS: Final = 100  # of a power series; bounds what a cluster that decides alone can add
 _NOTHING: Final = 1e-12
-
-
-class Spread(NamedTuple):
-    """How m figures would vary: their covariance, (m, m), and degrees of freedom, (m,)."""
-
-    covariance: Floats
-    freedom: Floats
 
 
 def sandwich(
@@ -64,14 +57,16 @@ class Sandwich:
     inverse: Floats
     penalty: Floats | float
 
-    def spread_of(self, figures: Floats) -> Spread:
-        """Return how figures would vary, which are linear functions, (m, k), of the parameters.
+    def spread_of(self, figures: Floats) -> tuple[Floats, Floats]:
+        """Return the covariance, (m, m), and degrees of freedom, (m,), of figures.
+
+        They are linear functions, (m, k), of the parameters.
 
         Where nothing but differences of strengths is determined, figures are made of these only.
         """
         response = figures @ self.inverse
         covariance = response @ self._meat @ response.T
-        return Spread(np.asarray(covariance), self._freedom(response))
+        return np.asarray(covariance), self._freedom(response)
 
     def influences(self, figures: Floats) -> Floats:
         """Return the influence of each cluster on m figures, (n_clusters, m), bias-reduced."""

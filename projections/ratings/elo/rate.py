@@ -3,6 +3,8 @@
 Elo depends on the order of battles, which a bank of prompts does not have: each permutation is one
 season, and the rating is the mean over seasons. The spread over permutations measures the
 dependence on order only. The uncertainty of the rating comes from prompts; `uncertainty.py` has it.
+
+The end of a long season does not depend on its beginning: of very many battles that is left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +16,13 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
-from projections.ratings.elo.influence import n_remembered
-from projections.ratings.elo.season import Numbers, outcomes_of, play_all
+from projections.intervals import Floats
+from projections.ratings.elo.season import LN_10, Numbers, outcomes_of, play_all
 
+PER_POINT: Final = LN_10 / 400.0  # of the natural logarithm of the odds, for each Elo point
+NO_TIME: Final = 1e-9  # of a round: a rate of decay too small to tell from none
+_FORGOTTEN: Final = 30.0  # what is left of a change after so many times 1 / its rate: e^-30
+_MOST_K: Final = 32.0  # above it ratings scatter so far that changes decay later than is computed
 _SHARE: Final = 50  # NumPy draws 1 / 50 and less of more than 10,000 in another way
 MOST_RESAMPLED: Final = 100_000
 """Battles above which not all are played, nor prompts resampled: that takes a minute or more."""
@@ -77,15 +83,15 @@ def rate(
     lengths = {k: len(battles) if is_replayed else n_remembered(battles, k) for k in ks}
     rated: dict[float, EloRatings] = {}
     for length in {*lengths.values()}:
-        some = [k for k in ks if lengths[k] == length]
+        ks_of_length = [k for k in ks if lengths[k] == length]
         orders = (
             _permutations(numbers, parameters)
             if is_replayed
             else _ends(numbers, length, parameters)
         )
-        gained = play_all(outcomes, orders, length, ks=some)
+        gained = play_all(outcomes, orders, length, ks=ks_of_length)
         points = parameters.initial_rating + gained
-        for n, k in enumerate(some):
+        for n, k in enumerate(ks_of_length):
             traces = np.ascontiguousarray(points[:, :, n])
             rated[k] = EloRatings(battles.entrants, len(battles), traces)
     return {k: rated[k] for k in ks}
@@ -111,3 +117,28 @@ def _ends(numbers: Numbers, length: int, parameters: EloParameters) -> Iterator[
         return order[n_drawn - length :].copy()  # without what was drawn in vain
 
     return map(end, np.random.SeedSequence(parameters.seed).spawn(parameters.permutations))
+
+
+def n_remembered(battles: Battles, k: float) -> int:
+    """Return how many of the last battles of an order decide where ratings end, to 1e-6 points.
+
+    A change d of all ratings decays as d' = -K L d, in rounds. L is taken at the shares that were
+    won, each a battle nearer to 1/2, where ratings settle; on their way they lie closer, and L is
+    larger. Under a large K they scatter, and L is smaller: so none is taken to forget faster than
+    under 32.
+    """
+    met = battles.a * len(battles.entrants) + battles.b
+    n_met = np.bincount(met)
+    share = (np.bincount(met, battles.score) + 0.5) / (n_met + 1.0)
+    slope = PER_POINT * share * (1.0 - share)
+    rate = min(k, _MOST_K) * np.linalg.eigvalsh(information(battles, slope[met]))
+    slowest = rate[rate > NO_TIME].min(initial=np.inf)
+    return int(min(1.0, _FORGOTTEN / slowest) * len(battles))
+
+
+def information(battles: Battles, slope: Floats) -> NDArray[np.float64]:
+    """Return L, (n_entrants, n_entrants)."""
+    n = len(battles.entrants)
+    pairs = np.bincount(battles.a * n + battles.b, slope, minlength=n * n).reshape(n, n)
+    both = pairs + pairs.T
+    return np.asarray(np.diag(both.sum(axis=1)) - both)

@@ -106,10 +106,10 @@ def play_all(
     size = np.min_scalar_type(n_outcomes).itemsize
     n_at_once = max(1, most_bytes // max(1, 2 * n_steps * size))
     played: list[Floats] = []
-    while some := list(islice(orders, n_at_once)):
-        longest = max(map(len, some))
-        steps = np.full((longest, len(some)), n_outcomes, dtype=some[0].dtype)
-        for lane, order in zip(steps.T, some, strict=True):
+    while batch := list(islice(orders, n_at_once)):
+        longest = max(map(len, batch))
+        steps = np.full((longest, len(batch)), n_outcomes, dtype=batch[0].dtype)
+        for lane, order in zip(steps.T, batch, strict=True):
             lane[longest - len(order) :] = order
         played.append(play(outcomes, steps.T, ks=ks, last=last))
     return np.concatenate(played)

@@ -1,4 +1,8 @@
-"""Intervals of Elo ratings: the bootstrap over prompts, or its limit for very many battles."""
+"""Intervals of Elo ratings: the bootstrap over prompts, or its limit for very many battles.
+
+A rating's derivative by how often each prompt is drawn gives its standard error as the bootstrap
+does, of which it is the limit for many prompts (the infinitesimal jackknife: Jaeckel 1972).
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,11 +14,9 @@ from numpy.typing import NDArray
 from ledger.events.ratings import EloParameters
 from ledger.identity import Json
 from projections.battles.columns import Battles
-from projections.intervals import FEWEST_CLUSTERS, Floats
-from projections.ratings.elo.influence import variances
-from projections.ratings.elo.rate import MOST_RESAMPLED, EloRatings
+from projections.intervals import FEWEST_CLUSTERS, Floats, portable_critical_value
+from projections.ratings.elo.rate import MOST_RESAMPLED, NO_TIME, PER_POINT, EloRatings, information
 from projections.ratings.elo.season import Numbers, outcomes_of, play_all
-from projections.student import portable_critical_value
 
 BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right to 4 %
 LEVEL: Final = 0.95
@@ -85,13 +87,13 @@ def uncertainty(
     if n_judged is None:
         return None
     if len(battles) <= most_resampled:
-        found = bootstrap(battles, parameters, k=parameters.k, n_prompts=n_prompts)
+        resampled = bootstrap(battles, parameters, k=parameters.k, n_prompts=n_prompts)
     else:
         variance = variances(battles, ratings.traces, k=parameters.k, n_prompts=n_judged)
-        found = EloBootstrap(0, n_judged, np.round(_error(variance), 6))
-    if found is None or battles.widening == 1:
-        return found
-    return replace(found, standard_error=battles.widening * found.standard_error)
+        resampled = EloBootstrap(0, n_judged, np.round(_error(variance), 6))
+    if resampled is None or battles.widening == 1:
+        return resampled
+    return replace(resampled, standard_error=battles.widening * resampled.standard_error)
 
 
 def bootstrap(
@@ -176,3 +178,46 @@ def _about_the_end(half: int) -> list[float]:
     means[1] = np.where(np.abs(np.arange(2 * half) - (half - 0.5)) < inner, 1 / (2 * inner), 0.0)
     ratio = (inner / half) ** 2 if inner < half else 0.0
     return [*((means[1] - ratio * means[0]) / (1 - ratio)).tolist()]
+
+
+def variances(battles: Battles, ratings: Floats, *, k: float, n_prompts: int) -> Floats:
+    """Return the variance of the mean rating over prompts, (n_entrants,) squared Elo points.
+
+    Let E be a battle's expected score, the mean over orders of play, and L d the sum over battles
+    by which expected scores answer to a change d of ratings. A prompt drawn once more adds the sum
+    h of S - E over its battles to a round, in which ratings follow d' = K (h - L d). So they move
+    by u = L^-1 (1 - e^(-K L)) h in one round, and with n prompts
+
+        standard error^2 = n / (n - 1) sum over prompts (u - mean u)^2
+
+    Args:
+        battles: The battles; a cluster is a prompt.
+        ratings: (n_orders, n_entrants) Elo ratings at the end of each order, which scatter by
+            about sqrt(K / 0.0115) points: so E is not the expected score at their mean.
+        k: The K factor.
+        n_prompts: How many were judged; those without a battle here move nothing.
+    """
+    _, prompt = np.unique(battles.cluster, return_inverse=True)
+    expected, slope = _expected(battles, ratings)
+    surprise = battles.score - expected
+    rate, modes = np.linalg.eigh(k * information(battles, slope))
+    late = np.maximum(rate, NO_TIME)
+    gained = -np.expm1(-late) / late  # of what would be gained if nothing decayed
+    responses = (modes * (k * gained)) @ modes.T  # of each rating to the sums of S - E of all
+    moved = (
+        np.bincount(prompt, surprise * (row[battles.a] - row[battles.b]), minlength=n_prompts)
+        for row in responses
+    )
+    return np.array([n_prompts**2 / (n_prompts - 1) * influence.var() for influence in moved])
+
+
+def _expected(battles: Battles, ratings: Floats) -> tuple[Floats, Floats]:
+    """Return a's expected score and its derivative by the gap, (n,) each, the means over orders."""
+    met, place = np.unique(battles.a * len(battles.entrants) + battles.b, return_inverse=True)
+    a, b = np.divmod(met, len(battles.entrants))
+    score, slope = np.zeros((2, len(met)))
+    for order in ratings:
+        of_a = 0.5 + 0.5 * np.tanh(0.5 * PER_POINT * (order[a] - order[b]))
+        score += of_a
+        slope += PER_POINT * of_a * (1.0 - of_a)
+    return score[place] / len(ratings), slope[place] / len(ratings)

@@ -1,8 +1,14 @@
-"""Every bias of a tournament's judges, as figures with their intervals."""
+"""Every bias of a tournament's judges, as figures with their intervals.
+
+Transitivity: Pearson's chi-square compares what each pair's first entrant took with what
+Bradley-Terry ratings expect. Battles of a prompt are not independent, so its distribution is that
+of a score bootstrap: each prompt's contribution to the differences, less what the fit takes up, is
+multiplied by 1 or -1 at random (Kline and Santos 2012).
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -10,6 +16,7 @@ from ledger.events.judging import Verdict, repeat_key
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from projections.battles.columns import Battles, CannotRate, battles_of
+from projections.battles.soft_scores import sigma
 from projections.intervals import (
     FEWEST_CLUSTERS,
     Estimate,
@@ -20,10 +27,11 @@ from projections.intervals import (
     wilson,
 )
 from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.bradley_terry.evidence import single_battles
+from projections.ratings.bradley_terry.rate import rate_points
 from projections.ratings.judge_bias.figures import Bounded, figure, missing
 from projections.ratings.judge_bias.pairs import JudgedPairs, Places, judged_pairs
 from projections.ratings.judge_bias.several_judges import Families, family_of, jury_figures
-from projections.ratings.judge_bias.transitivity import transitivity
 from projections.ratings.style import MOST_BETWEEN, AdjustedFit, Coefficient, fit_adjusted
 from projections.ratings.tournament import style_of_battles, with_texts
 from projections.results.judges import BiasRow
@@ -99,8 +107,8 @@ def _habits(pairs: JudgedPairs) -> Iterator[BiasRow]:
     yield from _styles(pairs)
 
 
-def _bounded(found: Estimate) -> Bounded:
-    return Bounded(found.value, found.low, found.high)
+def _bounded(estimate: Estimate) -> Bounded:
+    return Bounded(estimate.value, estimate.low, estimate.high)
 
 
 def _retests(group: Iterable[Settlement], said: Said) -> Iterator[BiasRow]:
@@ -125,13 +133,13 @@ def _retests(group: Iterable[Settlement], said: Said) -> Iterator[BiasRow]:
 def _styles(pairs: JudgedPairs) -> Iterator[BiasRow]:
     """Yield the effect of each feature of style in Elo points."""
     try:
-        found = style_effects(pairs)
+        fitted = style_effects(pairs)
     except CannotRate as error:
         yield from (missing(feature, error.why) for feature in _STYLES)
         return
     effects = {
         coefficient.feature: coefficient
-        for coefficient in found.coefficients
+        for coefficient in fitted.coefficients
         if coefficient.feature != SLOT
     }
     for feature in _STYLES:
@@ -143,9 +151,9 @@ def _styles(pairs: JudgedPairs) -> Iterator[BiasRow]:
             yield _effect(feature, effects[feature], 2 * len(pairs))
 
 
-def _effect(feature: str, found: Coefficient, n: int) -> BiasRow:
-    points = ELO * (_TWICE / found.deviation if feature == "length" else 1.0)
-    slopes = (found.beta, found.lower, found.upper)
+def _effect(feature: str, coefficient: Coefficient, n: int) -> BiasRow:
+    points = ELO * (_TWICE / coefficient.deviation if feature == "length" else 1.0)
+    slopes = (coefficient.beta, coefficient.lower, coefficient.upper)
     return figure(feature, Bounded(*(None if x is None else points * x for x in slopes)), n)
 
 
@@ -159,31 +167,31 @@ def _of_ratings(group: Sequence[Settlement]) -> Iterator[BiasRow]:
 
 
 def _transitivity(battles: Battles) -> BiasRow:
-    found = transitivity(battles)
-    if found is None:
+    test = transitivity(battles)
+    if test is None:
         return missing("transitivity", _NO_MORE_PAIRS)
-    of = f"chi-square {found.chi_square:.1f}, {found.degrees} degrees of freedom"
-    return figure("transitivity", Bounded(found.p, None, None), found.n_pairs, of=of)
+    of = f"chi-square {test.chi_square:.1f}, {test.degrees} degrees of freedom"
+    return figure("transitivity", Bounded(test.p, None, None), test.n_pairs, of=of)
 
 
 def _length_control(battles: Battles, shown: Sequence[Settlement]) -> BiasRow:
     """Return the largest change of a rating under control for length, and whose."""
     try:
-        found = fit_adjusted(battles, style_of_battles(shown, ("length",)), _PLAIN)
+        fitted = fit_adjusted(battles, style_of_battles(shown, ("length",)), _PLAIN)
     except CannotRate as error:
         return missing("length control", error.why)
-    if found.columns.left_out:
+    if fitted.columns.left_out:
         return missing("length control", _ALWAYS_ALIKE)
-    [between] = found.between_entrants.tolist()
+    [between] = fitted.between_entrants.tolist()
     if between > MOST_BETWEEN:
         return missing("length control", _CONFOUNDED.format(between))
-    change = np.nan_to_num(found.rating - found.plain.rating)
+    change = np.nan_to_num(fitted.rating - fitted.plain.rating)
     most = int(np.abs(change).argmax())
     return figure(
         "length control",
         Bounded(float(change[most]), None, None),
         len(shown),
-        of=found.plain.entrants[most],
+        of=fitted.plain.entrants[most],
     )
 
 
@@ -204,7 +212,7 @@ def slot_preference(pairs: JudgedPairs) -> Estimate:
     estimate = _mean(pairs.forward - pairs.swapped, pairs.prompt, "plain")
     low, high = estimate.low, estimate.high
     if estimate.value is not None and low is not None and low == high:
-        unseen = wilson(0.0, len(np.unique(pairs.prompt))).upper
+        _, unseen = wilson(0.0, len(np.unique(pairs.prompt)))
         low = estimate.value - unseen * (1 + estimate.value)
         high = estimate.value + unseen * (1 - estimate.value)
     return estimate._replace(n=2 * estimate.n, low=low, high=high)
@@ -246,3 +254,61 @@ def style_effects(pairs: JudgedPairs) -> AdjustedFit:
 def _mean(values: Floats, prompt: Places, scale: Scale) -> Estimate:
     """Return the mean of one value for each pair, with its interval over prompts."""
     return estimate_ratio(RatioTerms(values, np.ones(len(values))), prompt.tolist(), scale)
+
+
+_DRAWS: Final = 1999
+_SEED: Final = 20260427
+_ROUNDING: Final = 1e-9  # draws that equal what was found differ in the last digits, by machine
+
+
+class Transitivity(NamedTuple):
+    """The test; degrees: how many pairs more than ratings that are free; p: of the chi-square."""
+
+    chi_square: float
+    degrees: int
+    p: float
+    n_pairs: int  # of entrants
+
+
+def transitivity(battles: Battles) -> Transitivity | None:
+    """Test whether ratings explain the battles of comparable entrants.
+
+    Returns:
+        None if there are not more pairs than ratings, or too few prompts (FEWEST_CLUSTERS).
+
+    Raises:
+        CannotRate: As for `bradley_terry.rate.rate`.
+    """
+    ratings = rate_points(battles, BradleyTerryParameters())
+    label = ratings.components.label
+    units = single_battles(battles, label[battles.a] == label[battles.b])
+    n_prompts = len(units.count)
+    n, strengths = units.n_entrants, ratings.rating / ELO
+    met, pair = np.unique(
+        np.minimum(units.a, units.b) * n + np.maximum(units.a, units.b), return_inverse=True
+    )
+    net = np.eye(n)[met // n] - np.eye(n)[met % n]  # (n_pairs, n): 1 at the first, -1 at the other
+    degrees = len(net) - (int(np.linalg.matrix_rank(net)) if n_prompts else 0)
+    if degrees < 1 or n_prompts < FEWEST_CLUSTERS:
+        return None
+    log_odds = strengths[units.a] - strengths[units.b]
+    took = units.weight * (units.score - sigma(log_odds))  # beyond expectation
+    surplus = np.zeros((n_prompts, len(met)))  # of the first of each pair
+    np.add.at(surplus, (units.unit, pair), np.where(units.a < units.b, took, -took))
+    spread = units.weight * sigma(log_odds) * sigma(-log_odds)
+    variance = np.bincount(pair, spread, minlength=len(met)).astype(np.float64)
+    chi_square = float((surplus.sum(axis=0) ** 2 / variance).sum())
+    signs = np.random.default_rng(_SEED).choice((-1.0, 1.0), (_DRAWS, n_prompts))
+    drawn = ((signs @ _unexplained(surplus, variance, net)) ** 2 / variance).sum(axis=1)
+    n_as_far = int((drawn >= chi_square * (1 - _ROUNDING)).sum())
+    return Transitivity(chi_square, degrees, (1 + n_as_far) / (1 + _DRAWS), len(net))
+
+
+def _unexplained(surplus: Floats, variance: Floats, net: Floats) -> Floats:
+    """Return the surplus less what the fit takes up of each prompt's, (n_prompts, n_pairs).
+
+    variance: (n_pairs,) of the sum over independent battles.
+    """
+    weighted = variance[:, None] * net
+    taken_up = np.linalg.pinv(net.T @ weighted) @ net.T
+    return np.asarray(surplus - surplus @ (weighted @ taken_up).T)

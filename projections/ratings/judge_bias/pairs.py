@@ -115,7 +115,7 @@ _Row: TypeAlias = tuple[int, Match, float, float]
 """The judge's number, the match, and what a took in either order."""
 
 _TAKEN: Final[Mapping[Order, Mapping[Verdict, float]]] = {
-    order: {each: SCORES[outcome_of_order(each, order)] for each in get_args(Verdict)}
+    order: {verdict: SCORES[outcome_of_order(verdict, order)] for verdict in get_args(Verdict)}
     for order in get_args(Order)
 }
 """What a took by a verdict in an order."""

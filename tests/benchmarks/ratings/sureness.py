@@ -12,7 +12,7 @@ import numpy as np
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.comparisons import ranks
+from projections.ratings.bradley_terry.leaderboard import ranks
 from projections.ratings.bradley_terry.rate import rate
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.table import Row, between, stated
@@ -43,12 +43,12 @@ class Held(NamedTuple):
 
 def ranked_share(drawn: Iterable[Battles]) -> float:
     """Return the share of boards on which somebody is surely better than another."""
-    return float(np.mean([(ranks(rate(each, _PLAIN)).low > 1).any() for each in drawn]))
+    return float(np.mean([(ranks(rate(each, _PLAIN))[0] > 1).any() for each in drawn]))
 
 
 def first_share(drawn: Iterable[Battles]) -> float:
     """Return the share of boards on which the first entrant is surely the best."""
-    return float(np.mean([ranks(rate(each, _PLAIN)).high[0] == 1 for each in drawn]))
+    return float(np.mean([ranks(rate(each, _PLAIN))[1][0] == 1 for each in drawn]))
 
 
 def held(drawn: Iterable[Battles], true: Floats, *, who: slice = slice(None)) -> Held:

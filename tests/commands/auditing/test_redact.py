@@ -15,8 +15,8 @@ from commands.errors import ConfigurationError, Refused
 from commands.ports import no_progress
 from commands.reading.parameters import settings_of
 from ledger.errors import CannotRedact
-from ledger.events.redaction import EventRedacted
 from ledger.events.registration import TournamentOpened
+from ledger.events.values import EventRedacted
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of

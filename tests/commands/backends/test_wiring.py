@@ -201,7 +201,7 @@ def test_the_settings_decide_how_the_provider_is_asked(fake_anthropic: FakeAnthr
     assert reply.usage is not None
     assert reply.usage.n_cache_write_1h > 0
     assert batches.create(queries(2)).n_queries == 2
-    assert len(counter.count(queries(2))) == 2
+    assert len(counter(queries(2))) == 2
     assert len(fake_anthropic.bill().batches) == 1
 
 

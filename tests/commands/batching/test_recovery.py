@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from commands.batching.waiting import BatchOptions
+from commands.batching.receiving import BatchOptions
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
 from commands.judging.judge import JudgeTask

@@ -11,8 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from commands.entrants.files import base_weights, read_checkpoint, read_entrant
-from commands.entrants.folder_or_hub import HubSnapshot
-from commands.entrants.weights import folder_digest
+from commands.entrants.weights import HubSnapshot, folder_digest
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection

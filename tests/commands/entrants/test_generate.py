@@ -29,7 +29,7 @@ from commands.ports import (
 from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.conversations import transcript
-from ledger.events.options import EntrantOptions
+from ledger.events.registration import EntrantOptions
 from ledger.events.responses import ResponseFailureReason
 from ledger.identity import PromptId, StreamId
 from ledger.store import Ledger

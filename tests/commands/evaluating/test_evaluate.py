@@ -32,7 +32,7 @@ from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned, WayOfAsking
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
-from projections.evaluations.state import Labels, PlanName
+from projections.evaluations.state import Labels
 from tests.support.builders.commands import PowerCut, types_of
 from tests.support.builders.evaluating import (
     Capitals,
@@ -97,7 +97,7 @@ def test_every_sample_is_observed_or_unscorable_and_then_all_is_complete(
     [run] = recorder.state.runs
     assert not run.missing
     assert [each.reason for each in run.unscorable] == ["too_long"]
-    assert recorder.state.completed[PlanName("base", "capitals", 1)] == EvaluationCompleted(
+    assert recorder.state.completed["base", "capitals", 1] == EvaluationCompleted(
         entrant=EntrantId("base"), evaluation="capitals", number=1, n_observed=5, n_unscorable=1
     )
 

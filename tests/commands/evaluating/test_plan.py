@@ -13,9 +13,8 @@ from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.errors import ConfigurationError, EvaluationFault, Refused
-from commands.evaluating.evaluate import plan_evaluation
+from commands.evaluating.evaluate import EvaluationCounts, plan_evaluation
 from commands.evaluating.plan import (
-    EvaluationOutcome,
     EvaluationPlans,
     evaluate_with_consent,
     plan_evaluations,
@@ -76,11 +75,12 @@ def labels(planned: EvaluationPlans) -> list[tuple[str, str]]:
 
 def evaluate(
     recorder: Recorder, planned: EvaluationPlans, confirm: Confirm | None = None
-) -> tuple[EvaluationOutcome, list[str]]:
+) -> tuple[EvaluationCounts, int, list[str]]:
     """Evaluate as a command does; return what became of it, and what was told."""
     told: list[str] = []
     console = Console(told.append, confirm, no_progress)
-    return evaluate_with_consent(recorder, planned, BOOK, SpendingOptions(), console), told
+    done = evaluate_with_consent(recorder, planned, BOOK, SpendingOptions(), console)
+    return *done, told
 
 
 def test_every_entrant_is_evaluated_on_everything_unless_options_choose() -> None:
@@ -131,12 +131,12 @@ def test_what_an_entrant_cannot_do_leaves_the_rest_alone(
     """An endpoint gives texts alone; the rollout runs, and the rest is told."""
     planned = plan(evaluations(ROLLOUT, COPYING))
 
-    done, told = evaluate(recorder, planned)
+    done, n_unscorable, told = evaluate(recorder, planned)
 
     assert labels(planned) == [("base", "recall"), ("tuned", "recall")]
     assert told == list(planned.refused)
     assert [fault.partition(" needs ")[0] for fault in told] == ["evaluation 'copying'"] * 2
-    assert (done.evaluated.n_observed, done.n_unscorable) == (4, 0)
+    assert (done.n_observed, n_unscorable) == (4, 0)
     assert types_of(ledger).count("SampleObserved") == 4
 
 
@@ -154,9 +154,9 @@ def test_samples_that_cannot_be_scored_are_counted(recorder: Recorder) -> None:
     twin = replace(entrant("base"), entrant_id=EntrantId("twin"))
     both = plan(evaluations(ROLLOUT), failing, who=(entrant("base"), twin))
 
-    done, _ = evaluate(recorder, both)
+    done, n_unscorable, _ = evaluate(recorder, both)
 
-    assert (done.evaluated.n_observed, done.n_unscorable) == (1, 1)
+    assert (done.n_observed, n_unscorable) == (1, 1)
 
 
 @pytest.mark.parametrize("confirm", [None, lambda _: False])

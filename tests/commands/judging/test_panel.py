@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.entrants.folder_or_hub import HubSnapshot
+from commands.entrants.weights import HubSnapshot
 from commands.errors import ConfigurationError
 from commands.judging.panel import (
     REFERENCE_MODEL,

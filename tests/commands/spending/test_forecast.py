@@ -33,7 +33,7 @@ class Counter:
     def __init__(self) -> None:
         self.asked: list[JudgeQuery] = []
 
-    def count(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
+    def __call__(self, queries: Sequence[JudgeQuery]) -> Mapping[Digest, int]:
         """Count."""
         self.asked += queries
         return {query.query_key: len(query.system + query.user) for query in queries}

@@ -7,7 +7,7 @@ import pytest
 
 from commands.importing.votes import BallotBox, open_ballot_box
 from commands.viewer.annotator import answer_annotator
-from commands.viewer.http_exchange import Access, PageReply, PageRequest
+from commands.viewer.server import Access, PageReply, PageRequest
 from ledger.events.imports import battles_stream
 from ledger.identity import Dimension
 from ledger.store import Ledger

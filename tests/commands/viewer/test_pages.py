@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from commands.viewer import pages
 from commands.viewer.battle_index import BattleFilter
-from commands.viewer.frame import policy
 from commands.viewer.live import LiveView
-from commands.viewer.pages import PromptFilter
+from commands.viewer.pages import PromptFilter, policy
 from ledger.events.judging import VerdictReceived
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.viewer.http_exchange import PageReply, PageRequest, page
-from commands.viewer.server import PageServer
+from commands.viewer.server import PageReply, PageRequest, PageServer, page
 
 
 def answer(request: PageRequest) -> PageReply:

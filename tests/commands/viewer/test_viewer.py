@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from commands.viewer.http_exchange import Access, PageReply, PageRequest
+from commands.viewer.server import Access, PageReply, PageRequest
 from commands.viewer.viewer import Follower, answer, follower_of, view
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM

@@ -16,9 +16,8 @@ from ledger.chain import payload_digest
 from ledger.counts import counts_of
 from ledger.errors import CannotRedact, InvalidEvent, KeyConflict, NotErased
 from ledger.events.judging import VerdictReceived
-from ledger.events.redaction import EventRedacted
 from ledger.events.registry import EVENTS
-from ledger.events.values import REDACTED, type_name
+from ledger.events.values import REDACTED, EventRedacted, type_name
 from ledger.exchange import back_up, export_lines, read_export
 from ledger.identity import Json, digest_of_bytes
 from ledger.storage.connection import differences

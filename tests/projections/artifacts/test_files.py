@@ -15,8 +15,7 @@ from ledger.chain import Head
 from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.money import Usage
 from ledger.events.registry import Event
-from projections.artifacts.files import files_of, holds_ratings, holds_texts, manifest
-from projections.artifacts.lines import line_files
+from projections.artifacts.files import files_of, holds_ratings, holds_texts, line_files, manifest
 from projections.artifacts.results import Results
 from tests.support.builders.events import NOON, entrant, known, opened, prompt, responses
 from tests.support.builders.worlds import RUBRICS, Fate, cup, history, matches_of, results

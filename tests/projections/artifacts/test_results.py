@@ -9,8 +9,7 @@ from ledger.events.imports import ImportedBattle
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
-from projections.artifacts.lines import line_files
-from projections.artifacts.ratings import pairwise_winrates
+from projections.artifacts.files import line_files, pairwise_winrates
 from projections.artifacts.results import results_of
 from projections.battles.imported import battles_of_set
 from projections.ratings.bradley_terry.rate import rate

@@ -68,7 +68,7 @@ def test_battles_of_a_set_are_compared_as_pairings_are() -> None:
 
     found = battles_of_set([JUDGED, unnamed]).compared("arena")
 
-    assert [tuple(each) for each in found] == [
+    assert [each[:8] for each in found] == [
         ("arena", "q1", 0, "y", "x", "a", 1.0, 0.25),
         ("arena", "q2", 1, "x", "y", "tie", 3.0, None),
         ("arena", "q1", 0, "y", "z", "no verdict", 1.0, None),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.comparisons import pairs
+from projections.ratings.bradley_terry.leaderboard import pairs
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.ratings.forecast import Pilot, half_widths, meetings, pilot_of, prompts_needed
 from projections.tournament.designs import drawn_pairs

@@ -17,7 +17,6 @@ from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.boundaries import Schedule
 from projections.ratings.looks import (
-    Contest,
     Look,
     decides_alike,
     look_at,
@@ -117,7 +116,7 @@ def test_a_futile_pair_is_decided_by_later_evidence() -> None:
     late = look_at(battles, all_pairs(battles), Schedule(shares, (early.critical,)))
 
     assert [{*pair} for pair in early.futile] == [{"a", "b"}]
-    assert late.decided == (Contest("a", "b"),)
+    assert late.decided == (("a", "b"),)
 
 
 @given(seed=st.integers(0, 10**6))
@@ -135,7 +134,7 @@ def test_decided_pairs_make_the_test_of_the_others_easier() -> None:
     battles = drawn([0, 0, 2, 2])
 
     look = look_at(battles, all_pairs(battles), Schedule((1.0,), ()))
-    of_two = look_at(battles, [Contest("e00", "e01"), Contest("e02", "e03")], Schedule((1.0,), ()))
+    of_two = look_at(battles, [("e00", "e01"), ("e02", "e03")], Schedule((1.0,), ()))
     of_six = look_at(drawn(), all_pairs(battles), Schedule((1.0,), ()))
 
     assert {frozenset(pair) for pair in look.decided} == {
@@ -154,7 +153,7 @@ def test_decided_pairs_make_the_test_of_the_others_easier() -> None:
 )
 def test_what_has_no_interval_is_not_decided(rows: list[tuple[str, str, float, int]]) -> None:
     """Nor is it futile, and intervals stay as they are."""
-    look = look_at(in_columns(rows), [Contest("a", "b")], Schedule(FOUR_LOOKS, ()))
+    look = look_at(in_columns(rows), [("a", "b")], Schedule(FOUR_LOOKS, ()))
 
     assert look == Look(inf, (), (), 1.0)
 
@@ -188,7 +187,7 @@ def test_a_look_decides_the_same_again() -> None:
     """Whatever the order of battles and pairs; processors and threads have no say."""
     battles, schedule = first(drawn(SPREAD), 0.5), Schedule(FOUR_LOOKS, (4.3,))
     shuffled = battles.take(np.random.default_rng(1).permutation(len(battles)))
-    backwards = [Contest(b, a) for a, b in reversed(all_pairs(battles))]
+    backwards = [(b, a) for a, b in reversed(all_pairs(battles))]
 
     one, other = (
         look_at(battles, all_pairs(battles), schedule),

@@ -18,7 +18,6 @@ from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.ratings.prediction_powered import (
     FEWEST_PROMPTS,
     LEAST_GAIN,
-    PredictionPowered,
     fit,
     forecast_cascade,
     rate_with_votes,
@@ -29,16 +28,18 @@ from tests.support.builders.votes import election, true_ratings
 PLAIN = BradleyTerryParameters()
 
 
-def ratings(found: PredictionPowered) -> Floats:
+def ratings(found: tuple[Floats, Floats, float]) -> Floats:
     """Return ratings whose mean is 1000."""
-    return np.asarray(1000 + ELO * (found.strengths - found.strengths.mean()))
+    strengths, *_ = found
+    return np.asarray(1000 + ELO * (strengths - strengths.mean()))
 
 
-def errors(found: PredictionPowered) -> Floats:
+def errors(found: tuple[Floats, Floats, float]) -> Floats:
     """Return their standard errors."""
-    n = len(found.strengths)
+    _, covariance, _ = found
+    n = len(covariance)
     points = ELO * (np.eye(n) - 1 / n)
-    return np.asarray(np.sqrt((points @ found.covariance @ points.T).diagonal()))
+    return np.asarray(np.sqrt((points @ covariance @ points.T).diagonal()))
 
 
 def with_human(voted: VotedBattles, human: Floats) -> VotedBattles:
@@ -64,7 +65,7 @@ def test_a_judge_that_guesses_is_not_used() -> None:
 
     found = fit(voted)
 
-    assert found.share == 0.0
+    assert found[2] == 0.0
     assert voted.correlation == pytest.approx(-1.0)
     assert ratings(found) == pytest.approx(rate(drawn.votes, PLAIN).rating, abs=1e-3)
 

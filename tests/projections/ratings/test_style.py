@@ -17,8 +17,7 @@ from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.evidence import single_battles
 from projections.ratings.bradley_terry.rate import rate
-from projections.ratings.style import AdjustedRatings, rate_adjusted
-from projections.ratings.style_fit import AdjustedLikelihood, Design
+from projections.ratings.style import AdjustedLikelihood, AdjustedRatings, Design, rate_adjusted
 from tests.support.builders.battles import RING, Battle, in_columns
 from tests.support.builders.events import valid
 from tests.support.statistics import holds

@@ -17,8 +17,8 @@ from ledger.events.judging import Verdict
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension
 from projections.battles.columns import battles_of
-from projections.ratings.bradley_terry.comparisons import pairs
 from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.bradley_terry.leaderboard import pairs
 from projections.ratings.tournament import by_dimension
 from projections.results.ratings import BradleyTerryPair
 from projections.tournament.settlement import Settlement

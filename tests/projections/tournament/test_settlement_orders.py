@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from ledger.events.judging import Order
-from projections.artifacts.lines import line_files
+from projections.artifacts.files import line_files
 from projections.battles.details import battle_details
 from projections.ratings.judge_bias.pairs import judged_pairs
 from projections.reliability.agreement import agreement

@@ -85,17 +85,17 @@ def test_whatever_surrounds_a_gold_answer_it_is_found(before: str, gold: str, af
 
 
 READ: list[tuple[str, JudgeScores]] = [
-    ("score_A: 7\nscore_B: 9", JudgeScores(7, 9)),
-    ("score_A: 8.5\nscore_B: 9/10", JudgeScores(8, 9)),
-    ("Score of Assistant A: 0\nScore of Assistant B: 10", JudgeScores(0, 10)),
-    ("**score_A**: 7\n**score_B**: 6", JudgeScores(7, 6)),
-    ("Scores: A 7 B 9", JudgeScores(7, 9)),
-    ('{"score_a": 3, "score_b": -1}', JudgeScores(3, -1)),
-    ("score_A:\n\n  4\nscore_B:\n5", JudgeScores(4, 5)),
-    ("score_B: 1\nscore_A: 2", JudgeScores(2, 1)),
-    ("SCORE_A: 1\nSCORE_B: 1\nscore_A: 9", JudgeScores(1, 1)),
-    ("What a score: both at least 5.\nscore_A: 6\nscore_B: 5", JudgeScores(6, 5)),
-    ("score_A: \u0667\nscore_B: 9", JudgeScores(7, 9)),
+    ("score_A: 7\nscore_B: 9", (7, 9)),
+    ("score_A: 8.5\nscore_B: 9/10", (8, 9)),
+    ("Score of Assistant A: 0\nScore of Assistant B: 10", (0, 10)),
+    ("**score_A**: 7\n**score_B**: 6", (7, 6)),
+    ("Scores: A 7 B 9", (7, 9)),
+    ('{"score_a": 3, "score_b": -1}', (3, -1)),
+    ("score_A:\n\n  4\nscore_B:\n5", (4, 5)),
+    ("score_B: 1\nscore_A: 2", (2, 1)),
+    ("SCORE_A: 1\nSCORE_B: 1\nscore_A: 9", (1, 1)),
+    ("What a score: both at least 5.\nscore_A: 6\nscore_B: 5", (6, 5)),
+    ("score_A: \u0667\nscore_B: 9", (7, 9)),
 ]
 UNREADABLE_MARKS = [
     "",
@@ -110,12 +110,12 @@ UNREADABLE_MARKS = [
     f"score_A: {'9' * 5000}\nscore_B: 9",
 ]
 THOUGHTS: list[tuple[str, JudgeScores | None]] = [
-    ("<think>score_A: 1 score_B: 2</think>score_A: 3 score_B: 4", JudgeScores(3, 4)),
-    ("score_A: 1 score_B: 2</think>score_A: 3 score_B: 4", JudgeScores(3, 4)),
-    ("score_A: 5 <think>score_A: 1</think> score_B: 6 <think></think>", JudgeScores(5, 6)),
-    ("<think>a</think>score_A: 1 score_B: 2</think>score_A: 3 score_B: 4", JudgeScores(3, 4)),
+    ("<think>score_A: 1 score_B: 2</think>score_A: 3 score_B: 4", (3, 4)),
+    ("score_A: 1 score_B: 2</think>score_A: 3 score_B: 4", (3, 4)),
+    ("score_A: 5 <think>score_A: 1</think> score_B: 6 <think></think>", (5, 6)),
+    ("<think>a</think>score_A: 1 score_B: 2</think>score_A: 3 score_B: 4", (3, 4)),
     ("<think>score_A: 1 score_B: 2</think>", None),
-    ("<think>score_A: 1 score_B: 2", JudgeScores(1, 2)),
+    ("<think>score_A: 1 score_B: 2", (1, 2)),
 ]
 LONG_MARKS = [
     "score" * 20_000,
@@ -167,7 +167,7 @@ def test_the_higher_mark_wins(reply: str, verdict: Verdict) -> None:
 )
 def test_marks_are_read_after_any_reasoning(reasoning: str, a: int, b: int) -> None:
     """A judge may say what it likes, short of the word, before it comes to its marks."""
-    assert parse_judge_scores(f"{reasoning}\nscore_A: {a}\nscore_B: {b}") == JudgeScores(a, b)
+    assert parse_judge_scores(f"{reasoning}\nscore_A: {a}\nscore_B: {b}") == (a, b)
 
 
 @pytest.mark.parametrize("reply", LONG_MARKS, ids=range(len(LONG_MARKS)))

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from commands.batching.receiving import BatchReceiver
+from commands.batching.receiving import BatchOptions, BatchReceiver
 from commands.batching.recovery import adopt_named, forget_batch
-from commands.batching.waiting import BatchOptions
 from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
 from commands.judging.batches import JudgeSide, attending_batches, judge_in_batches
@@ -17,8 +16,8 @@ from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.tournament.batches import Batch
 from projections.tournament.remaining import open_queries
+from projections.tournament.requests import Batch
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.clock import Clock
 from tests.support.builders.commands import JUDGE, P1, P2, PowerCut, prefer_tuned

@@ -124,7 +124,7 @@ def fitted(likelihood: Likelihood) -> Floats:
 def strengths_covariance(likelihood: Likelihood, fit: Floats) -> Floats:
     """Return the sandwich covariance of strengths, (n, n), of which differences are determined."""
     figures = np.eye(likelihood.model.n_entrants, len(fit))
-    return likelihood.sandwich(fit).spread_of(figures).covariance
+    return likelihood.sandwich(fit).spread_of(figures)[0]
 
 
 N_PROMPTS: Final = 143

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, without_slot_effect
-from projections.intervals import Floats
+from projections.intervals import Floats, critical_value
 from projections.ratings.boundaries import Schedule
-from projections.ratings.bradley_terry.comparisons import differences, pairs
+from projections.ratings.bradley_terry.leaderboard import differences, pairs
 from projections.ratings.bradley_terry.rate import rate, rate_points
 from projections.ratings.looks import Contest, look_at, waves_asked
-from projections.student import critical_value
 from projections.tournament.designs import ONE_IN_BOTH, drawn_pairs
 from tests.support.builders.battles import all_met
 
@@ -58,12 +57,12 @@ def names(n_entrants: int) -> tuple[str, ...]:
 
 def all_pairs(battles: Battles) -> tuple[Contest, ...]:
     """Return all pairs of entrants."""
-    return tuple(Contest(a, b) for a, b in combinations(battles.entrants, 2))
+    return tuple((a, b) for a, b in combinations(battles.entrants, 2))
 
 
 def with_baseline(battles: Battles) -> tuple[Contest, ...]:
     """Return the pairs with the first entrant."""
-    return tuple(pair for pair in all_pairs(battles) if pair.a == battles.entrants[0])
+    return tuple(pair for pair in all_pairs(battles) if pair[0] == battles.entrants[0])
 
 
 def simulated(
@@ -214,15 +213,15 @@ def decided_in_full(battles: Battles) -> frozenset[Contest]:
     """Return the pairs that are surely different once all is asked, without looks."""
     seen = without_slot_effect(battles)
     rows = pairs(rate(seen.by_verdicts("half"), BradleyTerryParameters()))
-    return frozenset(Contest(row.entrant_a, row.entrant_b) for row in rows if (row.low or 0) > 0)
+    return frozenset((row.entrant_a, row.entrant_b) for row in rows if (row.low or 0) > 0)
 
 
 def wrong(decided: Collection[Contest], strengths: Floats) -> Iterator[Contest]:
     """Yield the pairs whose first entrant is not the stronger."""
     strength = dict(zip(names(len(strengths)), strengths.tolist(), strict=True))
-    for pair in decided:
-        if strength[pair.a] <= strength[pair.b]:
-            yield pair
+    for a, b in decided:
+        if strength[a] <= strength[b]:
+            yield a, b
 
 
 def equals(n_entrants: int) -> Floats:
@@ -339,7 +338,7 @@ def spared(n_entrants: int, sd: float, n: int, asked: Asked = ALL_IN_BOTH) -> Sp
         for place, full in enumerate((whole, battles)):
             decided = decided_in_full(full)
             right = decided - {*wrong(decided, strengths)}
-            right &= {*contests, *(Contest(b, a) for a, b in contests)}
+            right &= {*contests, *((b, a) for a, b in contests)}
             n_kept[place] += len(right & seen.decided)
             n_right[place] += len(right)
         n_asked += n_queries(seen.asked) / n_queries(whole) / n

@@ -299,7 +299,7 @@ def marked(
 
 def verdict_by_marks(query_key: Digest, marks: JudgeScores, *, by: str) -> VerdictReceived:
     """Return the verdict of a reply in JudgeArena's form."""
-    reply = f"score_A: {marks.a:g}\nscore_B: {marks.b:g}"
+    reply = "score_A: {:g}\nscore_B: {:g}".format(*marks)
     said = parse_score_verdict(reply)
     assert said is not None
     return replace(verdict(query_key, said, by=by), reply=reply, parser=SCORE_PARSER)

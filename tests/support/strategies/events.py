@@ -20,10 +20,9 @@ from ledger.events.imports import (
     Winner,
     encode_cells,
 )
-from ledger.events.redaction import EventRedacted
 from ledger.events.registration import Registration
 from ledger.events.registry import EVENTS, Event
-from ledger.events.values import type_name
+from ledger.events.values import EventRedacted, type_name
 from tests.support.strategies.values import (
     LABELS,
     TEXTS,

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from commands.backends.cluster.pool import ray_pool
+from commands.backends.ray_pool import ray_pool
 from commands.errors import ReplicaFailed
 from commands.ports import GenerationTask
 from commands.settings.schema import GenerationSection

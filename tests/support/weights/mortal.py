@@ -18,9 +18,8 @@ import msgspec
 import pytest
 import ray
 
-from commands.backends.cluster.pool import RayPool, ShareActor
-from commands.backends.cluster.session import Place, connected
 from commands.backends.loads import LocalBackend
+from commands.backends.ray_pool import Place, RayPool, ShareActor, connected
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.entrants.generate import generate_missing
 from commands.evaluating.evaluate import evaluate_all, plan_evaluation

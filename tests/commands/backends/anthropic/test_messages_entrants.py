@@ -13,8 +13,7 @@ from commands.entrants.generate import options_of
 from commands.errors import ConfigurationError
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.money import Usage
-from ledger.events.options import EntrantOptions
-from ledger.events.registration import Entrant
+from ledger.events.registration import Entrant, EntrantOptions
 from tests.providers.anthropic.messages import Reply
 from tests.providers.anthropic.prompt import Params
 from tests.providers.anthropic.requests import client_of

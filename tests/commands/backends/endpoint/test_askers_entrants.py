@@ -28,8 +28,7 @@ from commands.settings.sections import EvaluationOptions
 from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.money import Usage
-from ledger.events.options import EntrantOptions
-from ledger.events.registration import Entrant
+from ledger.events.registration import Entrant, EntrantOptions
 from ledger.events.requests import RequestsSettled
 from ledger.identity import EntrantId
 from ledger.store import Ledger

@@ -75,7 +75,7 @@ def test_an_answer_that_cannot_be_read_or_kept_is_none(
 
 def test_an_answer_that_never_ends_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, and the whole would take for ever."""
-    monkeypatch.setattr("commands.backends.remote.guarded_client._PARTS", 1e-4)
+    monkeypatch.setattr("commands.backends.remote.bodies._PARTS", 1e-4)
     dripping = Sent(200, None)
     with (
         Gateway(lambda _, __: dripping) as gateway,

@@ -11,8 +11,7 @@ from commands.backends.huggingface.reader import token_pairs
 from commands.errors import WeightsError
 from commands.ports import Continuation
 from ledger.events.conversations import Messages
-from ledger.events.options import EntrantOptions
-from ledger.events.registration import Entrant
+from ledger.events.registration import Entrant, EntrantOptions
 from tests.support.weights.tiny import with_template
 
 Build = Callable[..., Entrant]

@@ -12,7 +12,7 @@ FIRST_REPLIES = """
 import os, sys
 from threading import Barrier, Thread
 from commands.backends.anthropic._replies import answer_of
-from commands.backends.endpoint._replies import reply_of, text_of
+from commands.backends.endpoint.askers import reply_of, text_of
 from ledger.identity import Digest
 
 N_THREADS = 4

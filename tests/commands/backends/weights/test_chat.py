@@ -7,7 +7,7 @@ from transformers import PreTrainedTokenizerFast
 
 from commands.backends.weights.chat import encode_prompt, end_of_turn, require_chat
 from commands.errors import WeightsError
-from ledger.events.options import EntrantOptions
+from ledger.events.registration import EntrantOptions
 from tests.support.weights.tiny import with_template
 
 FOLDER = Path("weights")

@@ -6,7 +6,7 @@ import pytest
 import torch
 from msgspec.structs import replace
 
-from commands.backends.hydra.likelihoods import HydraHeads
+from commands.backends.hydra.answers import HydraHeads
 from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.likelihoods import compute_rows, input_rows
 from commands.backends.weights.windows import Window

@@ -34,8 +34,7 @@ from commands.backends.weights.sampling import (
 )
 from commands.entrants.generate import options_of
 from commands.ports import GenerationTask
-from ledger.events.options import EntrantOptions
-from ledger.events.registration import Entrant
+from ledger.events.registration import Entrant, EntrantOptions
 from tests.support.statistics import OUT, chi_square_p, many_uniforms
 from tests.support.weights.generating import PROMPTS, texts
 

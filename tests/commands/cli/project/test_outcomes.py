@@ -17,7 +17,7 @@ from commands.reading.judged_tournament import JudgedTournament
 from ledger.events.money import Usage
 from ledger.events.registry import Event
 from ledger.events.responses import Diagnostics
-from projections.battles.selection import Where
+from projections.battles.imported_sets import Where
 from projections.fold import fold
 from projections.tournament.spend import spend_of
 from tests.support.builders.events import (

@@ -15,8 +15,7 @@ from commands.cli.project.reliability import (
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Table
 from ledger.identity import Dimension, EntrantId
-from projections.battles.settled import JudgeCalibration
-from projections.battles.soft_scores import Temperature
+from projections.battles.soft_scores import JudgeCalibration, Temperature
 from projections.reliability.calibration import Calibration, Case
 from projections.results.judges import BiasRow
 from projections.results.ratings import FragilityRow

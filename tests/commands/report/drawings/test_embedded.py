@@ -5,7 +5,6 @@ import re
 import pytest
 
 from commands.report.drawings.embedded import Spot, interval_bar, reliability, value_map
-from commands.report.drawings.panels import ConfidenceBin
 from commands.report.drawings.svg import RoundScale, scale_of
 
 
@@ -76,7 +75,7 @@ def test_names_on_the_map_are_escaped_and_do_not_overlap() -> None:
 
 def test_the_diagonal_of_a_diagram_is_where_nobody_is_too_sure() -> None:
     """A bin's dot grows with its responses."""
-    drawing = reliability([ConfidenceBin(0.5, 0.5, 100), ConfidenceBin(0.9, 0.1, 4)], HOSTILE)
+    drawing = reliability([(0.5, 0.5, 100), (0.9, 0.1, 4)], HOSTILE)
 
     assert re.findall(r'cx="([0-9.]+)" cy="([0-9.]+)" r="([0-9.]+)"', drawing) == [
         ("121.0", "113.0", "7.0"),

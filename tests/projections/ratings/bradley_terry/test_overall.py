@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.comparisons import ranks
+from projections.ratings.bradley_terry.leaderboard import ranks
 from projections.ratings.bradley_terry.overall import Missing, OverallRatings, rate_overall
 from projections.ratings.bradley_terry.rate import rate
 from tests.support.builders.battles import RING, Battle, in_columns
@@ -74,7 +74,7 @@ def test_a_single_dimension_is_rated_as_it_is(fields: dict[str, object]) -> None
     plain = rate(in_columns(rows), found.parameters)
     for name in ("rating", "lower", "upper", "covariance", "n_battles"):
         assert getattr(found, name) == pytest.approx(getattr(plain, name))
-    assert ranks(found).low.tolist() == ranks(plain).low.tolist()
+    assert ranks(found)[0].tolist() == ranks(plain)[0].tolist()
 
 
 @given(rows=any_battles(), weight=st.floats(0.1, 10))

@@ -23,7 +23,7 @@ def freedom_of(likelihood: Likelihood, figures: Floats) -> Floats:
     """Return the degrees of freedom of linear functions of strengths."""
     fit = fitted(likelihood)
     wide = np.pad(figures, ((0, 0), (0, len(fit) - figures.shape[1])))
-    return likelihood.sandwich(fit).spread_of(wide).freedom
+    return likelihood.sandwich(fit).spread_of(wide)[1]
 
 
 def of_differences(covariances: Floats) -> Floats:
@@ -70,25 +70,6 @@ def test_it_is_that_of_the_textbook(unit: IntervalUnit, rows: list[Battle]) -> N
     found = of_differences(strengths_covariance(likelihood, fit))
 
     assert found == pytest.approx(by_the_textbook(battles, unit, fit), rel=1e-6, abs=1e-8)
-
-
-@pytest.mark.no_cover
-def test_many_prompts_of_many_entrants_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are added up in blocks, so that memory does not grow with them."""
-    monkeypatch.setattr("projections.ratings.bradley_terry.sandwich._BLOCK", 20_000)
-    rng = np.random.default_rng(8)
-    n, n_battles = 40, 2_100
-    a = rng.integers(n, size=n_battles)
-    b = (a + rng.integers(1, n, size=n_battles)) % n
-    score, prompt = rng.integers(2, size=n_battles).astype(np.float64), np.arange(n_battles) // 2
-    names = tuple(f"{i:03}" for i in range(n))
-    battles = Battles.by_score(names, a, b, score, prompt, np.ones(n_battles))
-    likelihood = likelihood_of(battles, "prompts")
-    fit = fitted(likelihood)
-
-    found = of_differences(strengths_covariance(likelihood, fit))
-
-    assert found == pytest.approx(by_the_textbook(battles, "prompts", fit), rel=1e-6, abs=1e-8)
 
 
 def test_what_a_cluster_adds_that_decides_nearly_alone_is_bounded() -> None:

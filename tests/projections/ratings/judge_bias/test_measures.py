@@ -221,7 +221,7 @@ def test_a_judge_that_never_looks_has_a_preference_of_one() -> None:
     found = slot_preference(said([1.0] * 10, [0.0] * 10, [*range(10)]))
 
     assert (found.value, found.high) == (1.0, 1.0)
-    assert found.low == pytest.approx(1 - 2 * wilson(0.0, 10).upper)
+    assert found.low == pytest.approx(1 - 2 * wilson(0.0, 10)[1])
 
 
 def test_prompts_that_all_agree_do_not_make_a_figure_sure() -> None:
@@ -229,8 +229,8 @@ def test_prompts_that_all_agree_do_not_make_a_figure_sure() -> None:
     found = slot_preference(said([1.0, 0.0] * 3, [1.0, 0.0] * 3, [*range(6)]))
 
     assert found.value == 0.0
-    assert found.high == pytest.approx(wilson(0.0, 6).upper)
-    assert found.low == pytest.approx(-wilson(0.0, 6).upper)
+    assert found.high == pytest.approx(wilson(0.0, 6)[1])
+    assert found.low == pytest.approx(-wilson(0.0, 6)[1])
 
 
 @pytest.mark.parametrize("forward", [[1.0] * 5, [1.0, 1.0, 1.0, 1.0, 0.0]], ids=["all", "most"])

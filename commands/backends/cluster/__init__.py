@@ -1,1 +1,0 @@
-"""Entrants' weights on the accelerators of a Ray cluster; the driver alone writes the ledger."""
