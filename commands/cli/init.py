@@ -48,7 +48,7 @@ def init(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="What there is: answers, as a table with a column for each system, another tool's"
+            help="What you have: answers, as a table with a column for each system, another tool's"
             " file or a folder; pairs of answers that people labelled, to check the judge; or a"
             " table of prompts.",
         ),
