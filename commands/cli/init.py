@@ -163,10 +163,11 @@ def _tell_of_answers(folder: Path, answers: AnswersTable) -> None:
     for fault in answers.unread:
         say(f"no answers: {fault}")
     if answers.labelled is None:
-        say(
-            f"answers of {counted(len(answers.entrants), 'entrant')}: {', '.join(answers.entrants)}"
-        )
-        say(f"if one of these columns holds no answers, remove its table from {folder / SETTINGS}")
+        entrants = answers.entrants
+        say(f"answers of {counted(len(entrants), 'entrant')}: {', '.join(entrants)}")
+        if any("column" in keys for keys in entrants.values()):
+            settings = folder / SETTINGS
+            say(f"if one of these columns holds no answers, remove its table from {settings}")
         if answers.n_empty:
             empty = counted(answers.n_empty, "empty cell counts", "empty cells count")
             say(
