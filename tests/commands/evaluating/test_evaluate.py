@@ -449,3 +449,16 @@ def test_a_corrected_check_reaches_the_results_and_asks_nothing(
         assert is_done(recorder.state, plan)
         assert evaluate(recorder, plan) == EvaluationCounts(0, 0, 0)
     assert len(generator.asked) == n_items
+
+
+def test_a_corrected_check_records_only_the_scores_that_changed(
+    recorder: EvaluationRecorder, ledger: Ledger
+) -> None:
+    """Of thousands of answers a correction may touch one."""
+    inference, _ = answering(lambda _: "yes")
+    for kind in (Capitals, Lenient):
+        evaluate(recorder, planned(inference, kind(("1?", "yes"), ("2?", "no"))))
+
+    completed = [each.event for each in ledger.read() if type(each.event) is EvaluationCompleted]
+    assert [len(each.scores) for each in completed] == [0, 1]
+    assert scores(recorder) == [1.0, 1.0]
