@@ -255,6 +255,18 @@ def test_battles_that_a_set_holds_are_recognised_wherever_they_stand(
     assert sum(event.n_battles for event in imported(ledger)) == 20 + n_new
 
 
+def test_battles_that_an_earlier_version_took_for_peoples_are_recognised(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Their table does not say whose they are, and of no source they are unknown today."""
+    of_people = tmp_path / "people.csv"
+    rows = (f"{ON_PROMPTS.strip()},source", *(f"{row},human" for row in VOTES))
+    of_people.write_text("\n".join(rows), encoding="utf-8")
+    take_in(ledger, of_people)
+
+    assert take_in(ledger, votes(tmp_path / "votes.csv", *VOTES)).n_known == len(VOTES)
+
+
 def test_files_of_one_command_recognise_each_others_battles(ledger: Ledger, tmp_path: Path) -> None:
     """In their order; each set by itself."""
     first = votes(tmp_path / "first.csv", *VOTES)

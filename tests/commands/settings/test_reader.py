@@ -185,6 +185,7 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
         ("[judge]\nretires = 1  #!", "unknown key 'judge.retires'; did you mean 'retries'?"),
         ("[prompts]\nx = 1  #!", "unknown key 'prompts.x'; known here: bank"),
         ("[jugde]  #!\nretries = 1", "unknown key 'jugde'; did you mean 'judge'?"),
+        ("[generation]\nbatch = true  #!", "'generation.batch' needs an entrant at Anthropic, as"),
         ("[elo]\nk = 0  #!", "'elo.k' is 0: must be above 0"),
         ("[elo]\nk = 1e7  #!", "'elo.k' is 10000000.0: must be at most 1,000,000"),
         ("[elo]\nk_sweep = [1, 'x']  #!", "'elo.k_sweep.2' is 'x': must be a number"),
