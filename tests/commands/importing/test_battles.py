@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -350,6 +350,7 @@ ONE, OTHER = FileRead(key("one"), "plain", 1), FileRead(key("other"), "plain", 1
 PROMPTS = st.lists(st.sampled_from(["q1", "q2", "q3"]), max_size=6)
 
 
+@example(fewer=[1], more=[256, 0])  # at the second byte of the first row
 @given(fewer=ROWS, more=ROWS)
 def test_rows_are_found_in_a_piece_or_not_at_all(fewer: list[int], more: list[int]) -> None:
     """The search is of bytes, which may be alike across the border of two rows."""
