@@ -24,6 +24,7 @@ def read(path: Path) -> AnswersTable:
         ("prompt,votes\nWhy?,3\n", 0, ("votes",)),
         ("prompt,id,tags,_note,votes\nWhy?,1,a,b,3\n", 0, ("tags", "_note", "votes")),
         ("prompt,old,new\nWhy?,So.,No.\n", 2, ("old", "new")),
+        ("prompt,,note,,note\nWhy?,,1,,2\n", 2, ("note",)),  # as spreadsheets leave them behind
     ],
 )
 def test_a_table_without_answers_of_two_systems_is_of_prompts(

@@ -3,7 +3,7 @@
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -322,13 +322,16 @@ def test_a_copy_without_prompt_ids_is_refused(
     assert len(imported(ledger)) == 1
 
 
-def test_few_battles_that_are_alike_join_a_set(ledger: Ledger, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows", [["x,y,model_a"] * 10, BARE[:7]], ids=["alike", "few kinds"])
+def test_few_battles_that_are_alike_join_a_set(
+    ledger: Ledger, tmp_path: Path, rows: Sequence[str]
+) -> None:
     """Without prompts ten wins of x over y are within any eleven: nobody knows whose they are."""
-    take_in(ledger, write(tmp_path / "before.csv", *["x,y,model_a"] * 11))
+    take_in(ledger, write(tmp_path / "before.csv", rows[0], *rows))
 
-    taken = take_in(ledger, write(tmp_path / "other.csv", *["x,y,model_a"] * 10))
+    taken = take_in(ledger, write(tmp_path / "other.csv", *rows))
 
-    assert taken.n_in_set == 21
+    assert taken.n_in_set == 2 * len(rows) + 1
 
 
 def test_a_corrected_mapping_reads_a_file_anew(ledger: Ledger, tmp_path: Path) -> None:
