@@ -192,6 +192,19 @@ def test_a_thread_that_ends_for_whatever_reason_hangs_nobody() -> None:
     assert "canary" not in str(work.settled)  # which is recorded
 
 
+def test_what_a_busy_server_may_have_billed_is_given_back() -> None:
+    """It is recorded, and counts against the cap, before anybody sends it again."""
+    asked: list[int] = []
+
+    def ask(number: int) -> NoReply:
+        asked.append(number)
+        return replace(busy(number), fate="perhaps billed")
+
+    work = Work(1).run(ask)
+
+    assert (asked, work.fates) == ([0], {0: "perhaps billed"})
+
+
 def test_no_more_are_taken_than_are_sent_at_once() -> None:
     """What is taken is recorded as sent, and counts as paid for if the process dies."""
     work = Work(9).run(str, n_at_a_time=4)

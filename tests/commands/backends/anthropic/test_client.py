@@ -92,6 +92,7 @@ def test_what_only_the_user_can_put_right_is_told_apart(
         raise failure_of(answered(status, words.format(CANARY), details=details)).of_free_call()
 
     assert CANARY not in told_of(caught.value)
+    assert ("not allowed" in str(caught.value)) == (status == 403)  # 401 may quote half a key
 
 
 def test_what_the_provider_says_is_told_in_one_line() -> None:
