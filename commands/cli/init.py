@@ -48,7 +48,7 @@ def init(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="What there is: answers, as a table with a column for each system, another tool's"
+            help="What you have: answers, as a table with a column for each system, another tool's"
             " file or a folder; pairs of answers that people labelled, to check the judge; or a"
             " table of prompts.",
         ),
@@ -165,10 +165,11 @@ def _tell_of_answers(folder: Path, answers: AnswersTable) -> None:
     for fault in answers.unread:
         say(f"no answers: {fault}")
     if answers.labelled is None:
-        say(
-            f"answers of {counted(len(answers.entrants), 'entrant')}: {', '.join(answers.entrants)}"
-        )
-        say(f"if one of these columns holds no answers, remove its table from {folder / SETTINGS}")
+        entrants = answers.entrants
+        say(f"answers of {counted(len(entrants), 'entrant')}: {', '.join(entrants)}")
+        if any("column" in keys for keys in entrants.values()):
+            settings = folder / SETTINGS
+            say(f"if one of these columns holds no answers, remove its table from {settings}")
         if answers.n_empty:
             empty = counted(answers.n_empty, "empty cell counts", "empty cells count")
             say(

@@ -94,8 +94,8 @@ def import_hydra(
         for adapter in imported
         for name, content in adapter.folder.files.items()
     }
-    manifest = _manifest(n_heads, imported[0].folder.depth)
-    files |= {f"{name}/{MANIFEST}": manifest for name in sets.of_heads}
+    depth = imported[0].folder.depth
+    files |= {f"{name}/{MANIFEST}": _manifest(n_heads, depth) for name in sets.of_heads}
     write_files(out.resolve(), files)
     return imported
 

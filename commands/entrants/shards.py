@@ -13,12 +13,13 @@ read. A `manifest.json` beside the shards may say how many there are, and how th
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from pydantic import BaseModel, PositiveInt, ValidationError
 
-from commands.errors import WeightsError
+from commands.errors import MOST_NAMES, WeightsError
 
 FINAL: Final = -1
 """The checkpoint at the end of training; others are named by their step."""
@@ -87,8 +88,9 @@ def shards_of(folder: Path, n_heads: int, checkpoint: int = FINAL) -> tuple[Path
         why = f"it has no {_name(checkpoint)}; it has: {there}"
         raise WeightsError(folder, why, "name one of them, or another folder")
     shards, heads = checkpoints[checkpoint], range(n_heads)
+    missing = (head for head in heads if head not in shards)
     faults = [
-        *(f"shard {head} is missing" for head in heads if head not in shards),
+        *(f"shard {head} is missing" for head in islice(missing, MOST_NAMES)),
         *(f"shard {head} is one too many" for head in sorted(shards) if head not in heads),
     ]
     if faults:

@@ -203,7 +203,10 @@ _HEAD_KEY: Final = re.compile(
     r"\.lora_[AB](?:\.default)?\.weight"
 )
 
-_OF_MLPS: Final = "use shards of the MLPs of the last layers, and the weights they were trained on"
+_OF_MLPS: Final = (
+    "use shards of the MLPs of the last layers, with the weights and the manifest.json of their"
+    " training"
+)
 
 Shape = tuple[int, ...]
 _OF_EXPERTS: Final = re.compile(r"\.(?:experts|block_sparse_moe|router|gate)(?:\.|$)")

@@ -254,7 +254,8 @@ def _of_columns(
     figures = {figure_of(name, figure) for name in others for figure in FIGURES}
     beside = [name for name in others if _is_beside(name)]
     systems = [name for name in others if name not in {*figures, *beside}]
-    if len(systems) < _FEWEST or n_named >= _FEWEST:
+    n_columns = sum(name in systems for name in header)  # two may have the same name
+    if n_columns < _FEWEST or n_named >= _FEWEST:
         return PromptTable(prompts, others)
     _require_each_once(path, header)
     unread = tuple(f"column {name!r}, by its name; rename it to compare it" for name in beside)

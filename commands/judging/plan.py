@@ -9,9 +9,7 @@ from pathlib import Path
 from commands.batching.receiving import BatchOptions
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError
-from commands.judging.judge import (
-    JudgeTask,
-)
+from commands.judging.judge import JudgeTask
 from commands.judging.panel import id_of_mode
 from commands.judging.unreadable import nothing_judged
 from commands.ports import Console
@@ -23,11 +21,7 @@ from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
 from projections.tournament.matches import pairings
-from projections.tournament.remaining import (
-    WhichPairs,
-    repeats_of,
-    without_gold,
-)
+from projections.tournament.remaining import WhichPairs, repeats_of, without_gold
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 

@@ -13,12 +13,7 @@ from commands.decisions.recorder import Recorder, rehearse
 from commands.entrants.batches import EntrantSide
 from commands.errors import WorkInFlight, counted
 from commands.judging.batches import JudgeSide, attending_batches, judge_in_batches
-from commands.judging.judge import (
-    JudgeTask,
-    JudgingSummary,
-    judge_open,
-    resumed,
-)
+from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, resumed
 from commands.judging.panel import keys_needed, section_of
 from commands.judging.plan import JudgingOptions, JudgingPlan, batch_options
 from commands.judging.waves import in_waves, may_stop
@@ -31,10 +26,7 @@ from commands.spending.endpoints import Request
 from commands.spending.offer import PAID_PROVIDERS, Offer, dollars
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
-from projections.tournament.remaining import (
-    OpenQuery,
-    awaited_queries,
-)
+from projections.tournament.remaining import OpenQuery, awaited_queries
 from projections.tournament.requests import Batch
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament

@@ -222,8 +222,9 @@ class HydraSection(WeightsSection):
     loader: Literal["hydra"]
     """Several LoRA heads over one trunk."""
     security: UserPath
-    """Folder of security shards, one for each head. A head is the last layers of the weights, from
-    the first that shards change on."""
+    """Folder of security shards, one for each head. A head has the last layers of the weights: as
+    many as `heads_depth` of its `manifest.json` says, or else from the first that any shard
+    changes."""
     robustness: UserPath | None = None
     """Folder of robustness shards, merged after security."""
     rob_checkpoint: int | None = None

@@ -152,10 +152,11 @@ class Account:
 
     @property
     def so_far(self) -> str | None:
-        """How many are judged, while some are pending and some are not; None otherwise."""
+        """How many have an outcome, while some are pending and some are not; None otherwise."""
         if not self.pending or self.pending == self.planned:
             return None
-        return f"{self.n_judged:,} of {self.planned:,} {self.counted} judged so far"
+        n_with_outcome = self.decided + self.tie + self.inconsistent
+        return f"{n_with_outcome:,} of {self.planned:,} {self.counted} judged so far"
 
     def disagreement(self) -> str:
         """Say how many of the judged pairs are inconsistent, and in what way."""

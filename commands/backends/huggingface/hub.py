@@ -1,5 +1,6 @@
 """Fetch weights by name from the Hugging Face Hub, or from its cache if it cannot be reached."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Final, cast
@@ -72,5 +73,6 @@ def _not_cached(name: str, revision: str | None) -> NotFetched:
     """Return the error for a Hub that is not asked or does not answer, and an empty cache."""
     is_down = "HF_HUB_OFFLINE is set" if is_offline_mode() else "the Hub cannot be reached"
     at = f" at revision {revision!r}" if revision else ""
-    remedy = f"correct the path, or connect to the Hub once, as by `hf download {name}`"
+    option = f" --revision {shlex.quote(revision)}" if revision else ""
+    remedy = f"correct the path, or connect to the Hub once, as by `hf download {name}{option}`"
     return NotFetched(f"{is_down} and its cache has no {name}{at}", remedy)

@@ -69,7 +69,7 @@ def chosen_k(given: str | None) -> Mapping[str, object]:
     try:
         values = tuple(map(float, given.split(",")))
     except ValueError as error:
-        why = f"--k {given!r}: write a number, or several as 1,4,8,32"
+        why = f"--k {given!r}: write a number, or several as 16,4,32"
         raise ConfigurationError([why]) from error
     return {"k": values[0], "k_sweep": values if len(values) > 1 else ()}
 

@@ -58,13 +58,15 @@ def matches(ctx: Selected) -> None:
     kept = ctx.selection.kept
     columns = COLUMNS if ctx.selection.name else PROMPT_COLUMNS
     require_known("--where", kept, (*_BY_MATCH, *columns))
-    among = {column: kept[column] for column in _BY_MATCH if column in kept}
-    rest = [f"{name}={value}" for name in kept if name not in among for value in kept[name]]
+    of_matches = {column: kept[column] for column in _BY_MATCH if column in kept}
+    of_prompts = [f"{name}={value}" for name in columns for value in kept.get(name, ())]
+
+    def view(source: OutcomeSource) -> Table:
+        compared = chain.from_iterable(source.compared.values())
+        return matches_table(chosen_matches(compared, of_matches))
 
     show_outcomes(
-        ctx,
-        lambda of: matches_table(chosen_matches(chain.from_iterable(of.compared.values()), among)),
-        read=lambda selection: read_outcomes(replace(selection, where=rest)),
+        ctx, view, read=lambda selection: read_outcomes(replace(selection, where=of_prompts))
     )
 
 

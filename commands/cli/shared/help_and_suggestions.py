@@ -37,7 +37,7 @@ _BT: Final[Mapping[str, str]] = {
 }
 WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "tourney project elo": {
-        "--k-sweep": "name several values of K: `--k 1,4,8,32`",
+        "--k-sweep": "name several values of K, first the one that rates: `--k 16,1,4,8`",
         **{
             f"--{key.replace('_', '-')}": _RECORDED.format(section="elo", key=key)
             for key in ("permutations", "initial_rating", "seed", "bootstraps")

@@ -22,7 +22,7 @@ from projections.results.columns import KEPT, Column, csv_of
 
 _FIGURES: Final = "commands.report.drawings.figures"  # imported when one is asked for
 _NO_FIGURE: Final = (
-    "this has no figure; figures exist for `tourney project elo` (also with --k 1,4,8), `bt`,"
+    "this has no figure; figures exist for `tourney project elo` (also with --k 16,4,32), `bt`,"
     " `winrates`, `calibration` and `metrics` (also with --curve)"
 )
 _IN_TITLE: Final = ("dimension", "judge", "stream")  # go there if all rows have the same

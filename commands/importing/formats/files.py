@@ -158,7 +158,10 @@ def columns_of(path: Path, *, content: Path | None = None) -> Collection[str]:
         return sheet.header
 
 
-def _not_unicode(path: Path, records: Iterable[Record]) -> Iterator[str]:
+def _not_unicode(path: Path, header: Iterable[str], records: Iterable[Record]) -> Iterator[str]:
+    for name in header:
+        if not is_unicode(name):
+            yield f"{path}:1: column {shorten(name)} is not UTF-8; save the file as UTF-8"
     for record in records:
         for name, text in record.fields.items():
             if isinstance(text, str) and not is_unicode(text):
@@ -196,7 +199,7 @@ def table_of(path: Path, *, content: Path) -> tuple[Sequence[str], Sequence[Reco
     with _opened(path, content, None) as sheet:
         rows = [*sheet.rows]
         records = [row for row in rows if isinstance(row, Record)]
-        if faults := [*_not_unicode(path, records)]:
+        if faults := [*_not_unicode(path, sheet.header, records)]:
             raise ConfigurationError([faults[0]])  # such a file has many
         found = dict.fromkeys(name for record in records for name in record.fields)
         return [*sheet.header, *(name for name in found if name not in sheet.header)], rows

@@ -41,6 +41,24 @@ def test_columns_that_may_be_answers_are_told(tmp_path: Path) -> None:
     assert "to compare the answers in these columns, leave out --entrant\n" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("prompt,gold,a,b\nWhy?,So,So,No\n", True),
+        ("prompt,gold,model,response\nWhy?,So,a,So\nWhy?,So,b,No\n", False),
+    ],
+    ids=["a column for each system", "a row for each answer"],
+)
+def test_columns_that_count_as_answers_are_told(tmp_path: Path, text: str, is_told: bool) -> None:
+    """A row says whose answer it is; a column may be anything."""
+    (tmp_path / "mine.csv").write_text(text)
+
+    done = launch(tmp_path, "init", "new", "--from", "mine.csv")
+
+    assert "answers of 2 entrants: a, b\n" in done.stderr
+    assert ("if one of these columns holds no answers, remove" in done.stderr) == is_told
+
+
 def test_gold_answers_that_no_rubric_shows_are_told(tmp_path: Path) -> None:
     """Whoever wrote some of them expects that the judge sees them."""
     (tmp_path / "mine.csv").write_text("prompt,gold\nWhy?,So\nWho?,\nWhen?,Now\n")

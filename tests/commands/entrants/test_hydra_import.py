@@ -126,6 +126,16 @@ def test_a_set_says_how_many_shards_it_has(imports: Imports, tmp_path: Path) -> 
     assert json.loads(manifest.read_text()) == {"config": {"heads_depth": 3, "num_shards": N_HEADS}}
 
 
+def test_an_uncertainty_head_may_be_imported_alone(imports: Imports, tmp_path: Path) -> None:
+    """It has no shards to count."""
+    doubt = tmp_path / "checkpoint_final.pt"
+    doubt.write_text("16 3")
+
+    imports(uncertainty=doubt)
+
+    assert [*settings_of(tmp_path / "out")] == ["uncertainty"]
+
+
 @pytest.mark.parametrize(
     ("of_last", "said", "why"),
     [

@@ -102,6 +102,14 @@ def test_a_set_that_is_not_whole_is_refused(
         shards_of(tmp_path, 3, checkpoint)
 
 
+def test_of_many_missing_shards_the_first_are_listed(tmp_path: Path) -> None:
+    """Their number is read from a manifest, or from a file's name."""
+    folder_of(tmp_path, PEFT[:1])
+
+    with pytest.raises(WeightsError, match=r"fit 1000000000 heads: .* shard 6 is missing; put all"):
+        shards_of(tmp_path, 1_000_000_000)
+
+
 @pytest.mark.parametrize(
     ("more", "listed"),
     [

@@ -289,7 +289,7 @@ def test_a_shard_that_changes_mlps_of_the_heads_fits(
             shard_shapes(1, 2),
             r"outside the MLPs of layers 2 to 3: \S+layers\.1\.mlp\.down_proj\.lora_A",
         ),
-        (shard_shapes(4), r"layers\.4\.mlp.*; use shards of the MLPs of the last layers, and"),
+        (shard_shapes(4), r"layers\.4\.mlp.*; use shards of the MLPs of the last layers, with"),
         ({**shard_shapes(2, 3), **pair("layers.2.self_attn.q_proj")}, r"2 to 3: \S+q_proj\.lora_A"),
         ({**shard_shapes(2, 3), f"{LORA}.lm_head.weight": (9, 9)}, r"2 to 3: \S+lm_head\.weight"),
         (pair("layers.3.mlp.gate_proj", n_out=8), r"gate_proj is \[6, 4\], the adapter's \[8, 4\]"),

@@ -55,7 +55,9 @@ def test_one_model_may_be_compared_with_answers(tmp_path: Path, n_named: int) ->
     [
         ("a,b\n1,2\n", "it holds neither prompts nor answers: no column is one of prompt, text"),
         ("prompt,old,new\nWhy?,café,1\n", "t.csv:2: old is .*not UTF-8; save the file as UTF-8"),
+        ("prompt,café,new\nWhy?,1,2\n", "t.csv:1: column 'caf.* is not UTF-8; save the file as"),
         ("prompt,old,new,new\nWhy?,1,2,3\n", "there are 2 columns 'new'; rename all but the one"),
+        ("prompt,new,new\nWhy?,1,2\n", "there are 2 columns 'new'; rename all but the one"),
         (
             "prompt,model,response\nWhy?,a,So.\n",
             "it has answers of a only; name a folder .*; for the prompts alone, remove the answers",

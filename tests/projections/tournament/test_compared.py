@@ -49,9 +49,10 @@ def test_a_battle_is_the_same_seen_from_either_side() -> None:
     [(1_125, 826, "299 of 1,125 pairs judged so far"), (9, 9, None), (9, 0, None)],
 )
 def test_what_is_under_way_says_how_far_it_is(planned: int, pending: int, said: str | None) -> None:
-    """Numbers of a part are not those of the whole."""
-    n = planned - pending
-    account = Account(planned, decided=n, tie=0, inconsistent=0, failed=(), pending=pending)
+    """Numbers of a part are not those of the whole; identical responses have an outcome, too."""
+    n_tied = (planned - pending) // 2
+    n_decided = planned - pending - n_tied
+    account = Account(planned, n_decided, n_tied, 0, (), pending, identical=n_tied)
 
     assert account.so_far == said
     assert account.sentence().endswith(f"{pending} pending" + (f" ({said})" if said else ""))

@@ -115,7 +115,9 @@ def test_an_empty_cache_without_a_network_is_told_in_a_line(
 ) -> None:
     """With the reason, as the variable may be forgotten in a profile."""
     at = f" at revision {revision!r}" if revision else ""
-    rest = f"and its cache has no {NAME}{at}; correct the path, or connect to the Hub once"
+    command = f"hf download {NAME}{' --revision v1' if revision else ''}"
+    once = f"correct the path, or connect to the Hub once, as by `{command}`"
+    rest = f"and its cache has no {NAME}{at}; {once}"
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
 
     with pytest.raises(NotFetched, match=re.escape(f"the Hub cannot be reached {rest}")):

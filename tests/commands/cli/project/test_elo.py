@@ -200,7 +200,7 @@ def test_what_is_chosen_goes_before_what_is_recorded(
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
-        ("1,x", "--k '1,x': write a number, or several as 1,4,8,32"),
+        ("1,x", "--k '1,x': write a number, or several as 16,4,32"),
         ("", "--k '': write a number"),
         ("0", "--k 0.0: must be above 0"),
         ("16,inf", "--k: must be at most 1,000,000"),
