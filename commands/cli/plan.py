@@ -39,16 +39,14 @@ from commands.entrants.generate import with_recorded_answers
 from commands.errors import ConfigurationError, counted, joined_names
 from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
-from commands.judging.cascades import CascadeAdvice, advise_on_cascade
 from commands.judging.designs import DesignGoal, forecast_designs
 from commands.judging.plan import JudgingOptions, chosen_judge
 from commands.judging.preview import preview_requests
+from commands.judging.savings import CascadeAdvice, advise_on_cascade, forecast_stops
 from commands.judging.scoring import MissingScores, missing_scores
-from commands.judging.stops import forecast_stops
 from commands.judging.unreadable import tell_without_gold
 from commands.reading.resolve import require_known
-from commands.runs.register import prompts_to_judge
-from commands.runs.workspace import Workspace
+from commands.runs.workspace import Workspace, prompts_to_judge
 from commands.settings.schema import Settings
 from commands.spending.endpoints import endpoint_costs
 from commands.spending.forecast import PlannedCost, counted_sample, plan_cost, way_as_set

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commands.errors import counted, joined_names
+from commands.spending.budget import dollars
 from commands.spending.forecast import PRICED_OF_ALL, evenly_spaced
-from commands.spending.offer import dollars
 from commands.spending.pricing import Pricing
 from ledger.events.judging import Order
 from ledger.events.ratings import BradleyTerryParameters

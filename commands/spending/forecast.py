@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from commands.ports import TokenCounter
 from commands.settings.schema import CacheTtl
-from commands.spending.offer import total_usd
+from commands.spending.budget import total_usd
 from commands.spending.pricing import TokenPricing
 from ledger.identity import Digest, Dimension
 from projections.tournament.estimate import Basis, CountedQuery

@@ -9,13 +9,13 @@ from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted, joined_names
 from commands.evaluating.evaluate import MissingSamples
-from commands.judging.cascades import CascadeAdvice
 from commands.judging.designs import DesignForecast, DesignGoal
 from commands.judging.preview import RequestPreview
+from commands.judging.savings import CascadeAdvice
 from commands.judging.scoring import MissingScores
+from commands.spending.budget import dollars, no_price, requests_to
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
-from commands.spending.offer import dollars, no_price, requests_to
 from ledger.identity import Json, PromptId
 from projections.artifacts.escaping import escaped
 from projections.results.columns import Column
