@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from commands.errors import counted
 from commands.spending.budget import dollars
-from commands.spending.forecast import PRICED_OF_ALL, evenly_spaced
-from commands.spending.pricing import Pricing
+from commands.spending.pricing import PRICED_OF_ALL, Pricing, evenly_spaced
 from ledger.events.registration import JudgeSettings, Rubric
 from ledger.identity import Dimension, PromptId
 from projections.battles.columns import CannotRate
@@ -73,7 +72,7 @@ def forecast_stops(
             )
             low, high = np.quantile(n_now + n_later, _ENDS).round().astype(int)
             usd_now = _known_usd(pricing, with_responses, n_now)
-            usd_later = _mean_cost(state, judge, rubric, pricing).usd_of(without, n_later)
+            usd_later = _expected_usd(without, n_later, _costs(state, judge, rubric, pricing))
             yield (
                 f"{rubric.dimension}: in 9 of 10 cases the looks leave {low:,} to {high:,} of"
                 f" {len(with_responses) + len(without):,} queries to ask"
@@ -118,28 +117,32 @@ def _n_asked(
     return asked
 
 
-class _MeanCost(NamedTuple):
-    """What a query costs on average, and by how much prompts differ in that."""
+def _expected_usd(
+    queries: Sequence[OpenQuery], n_asked: Floats, costs: Floats | None
+) -> Floats | None:
+    """Return what queries whose responses are not known cost in each world; None: unknown.
 
-    usd: float | None
-    spread: float  # their standard deviation, as a share of the mean
-    n_prompts: int  # with known responses
+    Args:
+        queries: Those queries.
+        n_asked: (n_worlds,) how many of them are asked.
+        costs: (n_prompts,) what a query costs where responses are known; None: unknown.
+    """
+    if not queries:
+        return np.zeros_like(n_asked)
+    if costs is None:
+        return None
+    mean = costs.mean() if costs.any() else 0.0
+    spread = costs.std() / mean if mean else 0.0
+    n_more = len({query.match.pairing.prompt.prompt_id for query in queries})
+    error = spread * np.sqrt(1 / max(1, len(costs)) + 1 / n_more)
+    noise = np.random.default_rng(_SEED).standard_normal(len(n_asked))
+    return np.asarray(n_asked * mean * np.maximum(0.0, 1 + error * noise))
 
-    def usd_of(self, queries: Sequence[OpenQuery], n_asked: Floats) -> Floats | None:
-        """Return what queries whose responses are not known cost in each world; None: unknown."""
-        if not queries:
-            return np.zeros_like(n_asked)
-        if self.usd is None:
-            return None
-        n_more = len({query.match.pairing.prompt.prompt_id for query in queries})
-        error = self.spread * np.sqrt(1 / self.n_prompts + 1 / n_more)
-        noise = np.random.default_rng(_SEED).standard_normal(len(n_asked))
-        return np.asarray(n_asked * self.usd * np.maximum(0.0, 1 + error * noise))
 
-
-def _mean_cost(
+def _costs(
     state: Tournament, judge: JudgeSettings, rubric: Rubric, pricing: Pricing
-) -> _MeanCost:
+) -> Floats | None:
+    """Return what a query costs on each prompt whose responses are known; None: no price."""
     bank = [prompt.prompt_id for prompt in state.bank]
     matches = [
         match for match in complete_matches(state, bank, judge) if match.pairing.rubric == rubric
@@ -148,13 +151,10 @@ def _mean_cost(
     for match in evenly_spaced(matches, PRICED_OF_ALL):
         usd = pricing.expected_usd([match.forward])
         if usd is None:
-            return _MeanCost(None, 0.0, 0)
+            return None
         costs = by_prompt.setdefault(match.pairing.prompt.prompt_id, [])
         costs.append(usd / match.forward.n_verdicts)
-    means = np.array([np.mean(costs) for costs in by_prompt.values()])
-    if not means.any():
-        return _MeanCost(0.0, 0.0, max(1, len(means)))
-    return _MeanCost(float(means.mean()), float(means.std() / means.mean()), len(means))
+    return np.array([np.mean(costs) for costs in by_prompt.values()])
 
 
 _PRICED: Final = 200  # queries whose mean price stands for all
