@@ -101,10 +101,12 @@ def _written(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
 def _asked() -> Wanted:
     """Ask what to compare; an empty answer takes what stands there without."""
     say("What do you compare? Press Enter where you have nothing yet.")
-    source = _asked_for("A file of answers or of prompts (CSV, JSON, JSON lines, Parquet)")
-    entrants = tuple(_asked_entrants())
+    named = _asked_for("A file of answers or of prompts (CSV, JSON, JSON lines, Parquet)")
+    source = None if named is None else Path(named).expanduser()
+    has_answers = source is not None and isinstance(read_table(source, 0), AnswersTable)
+    entrants = () if has_answers else tuple(_asked_entrants())
     judge = _asked_for("The judge, as anthropic/claude-opus-5-5")
-    return Wanted(None if source is None else Path(source).expanduser(), entrants, judge)
+    return Wanted(source, entrants, judge)
 
 
 def _asked_entrants() -> Iterator[str]:

@@ -129,10 +129,12 @@ def _require_none_in_flight(state: Tournament, wanted: WantedResponses) -> None:
 def _tell_empty(state: Tournament, generated: Sequence[PlannedResponse], tell: Tell) -> None:
     """Tell of each entrant that gave nothing but empty texts now."""
     texts: dict[EntrantId, list[ResponseGenerated]] = {}
+    of_file = {cell.entrant.entrant_id for cell in generated if cell.entrant.loader == "recorded"}
     for cell in generated:
         if (response := state.responses.get(cell.response_key)) is not None:
             texts.setdefault(cell.entrant.entrant_id, []).append(response)
     for name, given in texts.items():
         if not any(each.text.strip() for each in given):
             n_empty = counted(len(given), "new response is", "new responses are")
-            tell(f"entrant {name!r}: {n_empty} empty; {ended_by(given[-1].finish_reason)}")
+            why = "its file has no others" if name in of_file else ended_by(given[-1].finish_reason)
+            tell(f"entrant {name!r}: {n_empty} empty; {why}")

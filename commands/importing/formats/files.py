@@ -12,7 +12,7 @@ import math
 import re
 import shutil
 import zlib
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,7 +26,15 @@ import msgspec
 
 from commands.errors import ConfigurationError
 from commands.importing.formats.catalogue import format_of
-from commands.importing.formats.rows import BadRow, BattleFormat, Record, Sheet, uncompressed
+from commands.importing.formats.rows import (
+    BadRow,
+    BattleFormat,
+    Record,
+    Sheet,
+    is_unicode,
+    shorten,
+    uncompressed,
+)
 from commands.settings.toml import UTF16
 from projections.artifacts.escaping import unguarded
 
@@ -96,7 +104,7 @@ def _kind_of(path: Path, content: Path) -> tuple[str, bool]:
     is_packed = _is_gzip(content) if not path.suffix else path.suffix == ".gz"
     if path.suffix and named not in _TEXTS and not (named in _BINARY and not is_packed):
         kinds = ".csv, .tsv, .json, .jsonl (or one of them with .gz) or .parquet"
-        fault = f"{path}: the suffix is {path.suffix!r}, but must be {kinds}; rename the file"
+        fault = f"{path}: the suffix is {path.suffix!r}, but must be {kinds}; save it as one"
         raise ConfigurationError([fault])
     with _uncompressed(content, is_packed=is_packed) as opened:
         begin = opened.read(_FIRST_BYTES)
@@ -106,6 +114,8 @@ def _kind_of(path: Path, content: Path) -> tuple[str, bool]:
     is_utf16 = begin[:2] in {BOM_UTF16_LE, BOM_UTF16_BE} or begin[:2].count(0) == 1
     if is_utf16 and kind in _TEXTS:
         raise ConfigurationError([f"{path}: {UTF16}"])
+    if kind in _TEXTS and _is_binary(begin):
+        raise ConfigurationError([f"{path}: it is not a text, and must be a table; name another"])
     return kind, is_packed
 
 
@@ -129,6 +139,15 @@ def _suffix_of(begin: bytes) -> str:
     return ".json" if text.startswith(b"[") else ".csv"
 
 
+def _is_binary(begin: bytes) -> bool:
+    """Say whether a file begins as no text does; a text may have a NUL, or another encoding."""
+    try:
+        getincrementaldecoder("utf-8")().decode(begin)
+    except UnicodeDecodeError:
+        return b"\0" in begin
+    return False
+
+
 def columns_of(path: Path, *, content: Path | None = None) -> Collection[str]:
     """Return the columns of a table, or the fields of the first rows of JSON.
 
@@ -137,6 +156,14 @@ def columns_of(path: Path, *, content: Path | None = None) -> Collection[str]:
     """
     with _opened(path, content or path, ()) as sheet:
         return sheet.header
+
+
+def _not_unicode(path: Path, records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        for name, text in record.fields.items():
+            if isinstance(text, str) and not is_unicode(text):
+                why = f"{name} is {shorten(text)}, which is not UTF-8"
+                yield f"{path}:{record.line}: {why}; save the file as UTF-8"
 
 
 def records_of(
@@ -168,7 +195,9 @@ def table_of(path: Path, *, content: Path) -> tuple[Sequence[str], Sequence[Reco
     """
     with _opened(path, content, None) as sheet:
         rows = [*sheet.rows]
-        records = (row for row in rows if isinstance(row, Record))
+        records = [row for row in rows if isinstance(row, Record)]
+        if faults := [*_not_unicode(path, records)]:
+            raise ConfigurationError([faults[0]])  # such a file has many
         found = dict.fromkeys(name for record in records for name in record.fields)
         return [*sheet.header, *(name for name in found if name not in sheet.header)], rows
 

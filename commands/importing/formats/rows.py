@@ -168,7 +168,7 @@ class Cells:
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if isinstance(value, str) and value:
-            if _is_unicode(value):
+            if is_unicode(value):
                 return value
             raise InvalidFields(f"{name} is {shorten(value)}, which is not UTF-8")
         raise InvalidFields(f"{name} is {shorten(value)}, but must be a text")
@@ -259,7 +259,7 @@ class Cells:
             raise InvalidFields(f"{name}{place}: {why}") from error
 
 
-def _is_unicode(value: str) -> bool:
+def is_unicode(value: str) -> bool:
     """Return whether UTF-8 can encode a text: JSON allows half surrogate pairs."""
     return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 

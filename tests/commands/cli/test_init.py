@@ -78,6 +78,23 @@ def test_it_asks_what_to_compare_at_a_terminal(tmp_path: Path) -> None:
     assert text.count('model = "openai/gpt-5.6-mini"') == 1
 
 
+def test_at_a_terminal_answers_that_are_there_need_no_models(tmp_path: Path) -> None:
+    """Only the judge is asked for; a file that is not there is told before anything else."""
+    (tmp_path / "mine.csv").write_text("prompt,old,new\nWhy?,So.,No.\n", encoding="utf-8")
+
+    done, missing = (
+        run_at_terminal(
+            tmp_path, ("init", name), os.environ, answer=typed, asked="Parquet): ", thinks=True
+        )
+        for name, typed in (("new", b"mine.csv\nopenai/gpt-5.6\n"), ("none", b"none.csv\n"))
+    )
+
+    assert done.code == 0, done.after
+    assert (tmp_path / "new" / "tournament.toml").read_text("utf-8").count("[[entrants]]") == 2
+    assert missing.code == 2
+    assert "none.csv: there is no such file or folder" in missing.after
+
+
 def test_an_example_stands_for_itself(tmp_path: Path) -> None:
     """Its own answers are judged offline, at once; no option changes it."""
     refused = launch(tmp_path, "init", "new", "--example", "rag", "--judge", SMALL)

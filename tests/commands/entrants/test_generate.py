@@ -320,10 +320,23 @@ def test_only_rows_of_empty_texts_count(
         assert generate(recorder, ScriptedGenerator(answer), prompts).n_generated == 64
 
 
-def test_an_entrant_with_few_prompts_and_no_text_is_told(ledger: Ledger) -> None:
+@pytest.mark.parametrize(
+    ("loader", "why"),
+    [
+        ("hf", "the last ended by 'stop': check its server and how it is prompted"),
+        ("recorded", "its file has no others"),
+    ],
+)
+def test_an_entrant_with_few_prompts_and_no_text_is_told(
+    ledger: Ledger, loader: str, why: str
+) -> None:
     """The bank ends before the row is long enough, and the next step costs money."""
     recorder, told = Recorder(ledger, STREAM), list[str]()
-    recorder.record(TWO_BY_TWO)
+    empty = entrant("base", loader=loader)
+    entrants = [empty, entrant("tuned")]
+    recorder.record(
+        open_tournament(opened(entrants=entrants, prompts=[prompt("p1"), prompt("p2")]))
+    )
 
     generate_with_consent(
         recorder,
@@ -334,11 +347,7 @@ def test_an_entrant_with_few_prompts_and_no_text_is_told(ledger: Ledger) -> None
         Console(told.append, None, no_progress),
     )
 
-    (what,) = told
-    assert what == (
-        "entrant 'base': 2 new responses are empty; the last ended by 'stop': check its server and"
-        " how it is prompted"
-    )
+    assert told == [f"entrant 'base': 2 new responses are empty; {why}"]
 
 
 HERE = GenerationTask(key("here"), entrant("base"), "What?", seed=0)

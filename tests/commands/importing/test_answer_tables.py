@@ -53,6 +53,7 @@ def test_one_model_may_be_compared_with_answers(tmp_path: Path, n_named: int) ->
     ("text", "why"),
     [
         ("a,b\n1,2\n", "it holds neither prompts nor answers: no column is one of prompt, text"),
+        ("prompt,old,new\nWhy?,café,1\n", "t.csv:2: old is .*not UTF-8; save the file as UTF-8"),
         ("prompt,old,new,new\nWhy?,1,2,3\n", "there are 2 columns 'new'; rename all but the one"),
         (
             "prompt,model,response\nWhy?,a,So.\n",
@@ -62,7 +63,7 @@ def test_one_model_may_be_compared_with_answers(tmp_path: Path, n_named: int) ->
 )
 def test_what_is_neither_says_what_was_looked_for(tmp_path: Path, text: str, why: str) -> None:
     """Nobody can tell which of them was meant."""
-    (tmp_path / "t.csv").write_text(text)
+    (tmp_path / "t.csv").write_text(text, encoding="latin-1")
 
     with pytest.raises(ConfigurationError, match=why):
         read_table(tmp_path / "t.csv", n_named=0)

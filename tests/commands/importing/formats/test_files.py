@@ -301,6 +301,7 @@ def test_a_table_of_utf_16_is_called_that(tmp_path: Path, name: str, encoding: s
         ("b.csv.gz", TORN, "cannot be read: Compressed file ended before"),
         ("b.csv", "a,b,c,b,c\n", "there are 2 columns 'b'; rename all but the one to read"),
         ("b.csv", "", "the file is empty"),
+        ("b.csv", b"\x7fELF\0\xff,x\n", "it is not a text, and must be a table"),
         ("b.csv.gz", compress(b"", mtime=0), "the file is empty"),
         ("b.json", "\ufeff\n", "the file is empty"),
         ("b.parquet", "", "the file is empty"),
