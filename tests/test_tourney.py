@@ -199,6 +199,37 @@ def test_a_ledger_that_is_not_there_is_told_without_an_option(tmp_path: Path) ->
     assert "--" not in str(caught.value)
 
 
+BAYESIAN: dict[str, Any] = {"interval": "bayesian"}
+
+
+@pytest.mark.parametrize(
+    ("rate", "first", "second"),
+    [
+        *(
+            ("bradley_terry", {}, chosen)
+            for chosen in (
+                {"prior_sd": 50.0},
+                {"unit": "battles"},
+                {"level": 0.8},
+                BAYESIAN,
+            )
+        ),
+        ("bradley_terry", {"anchor": "amy"}, {"anchor": "amy", "anchor_rating": 0.0}),
+        ("bradley_terry", BAYESIAN, BAYESIAN | {"bootstraps": 40}),
+        ("bradley_terry", BAYESIAN, BAYESIAN | {"seed": 7}),
+        *(
+            ("elo", {}, chosen)
+            for chosen in ({"permutations": 3}, {"seed": 7}, {"initial_rating": 0.0}, {"k": 8})
+        ),
+    ],
+)
+def test_what_a_notebook_chooses_is_what_it_gets(
+    view: tourney.TournamentView, rate: str, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    """The command line has no option for some of it, and its messages send people here."""
+    assert getattr(view, rate)(**first) != getattr(view, rate)(**second)
+
+
 @pytest.mark.parametrize(
     ("rows", "why"),
     [

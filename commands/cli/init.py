@@ -184,7 +184,7 @@ def _tell_of_answers(folder: Path, answers: AnswersTable) -> None:
     say(f"{n_pairs} of answers with {n_votes}: {read}; a and b are the sides of the table")
     for n_rows, why in (
         (pairs.n_without, "without a prompt, two answers or a label that is understood"),
-        (pairs.n_unlike, "that repeat a prompt with other answers"),
+        (pairs.n_unlike, "with an earlier prompt and other answers"),
     ):
         if n_rows:
             say(f"left out: {counted(n_rows, 'row')} {why}")

@@ -12,7 +12,7 @@ from ledger.chain import is_tombstone
 from ledger.errors import UnreadableEvent
 from ledger.events import evaluations
 from ledger.events.imports import LedgerMerged
-from ledger.events.judging import JudgeQueryFailed, PairReconciled, VerdictReceived
+from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.registry import Event
 from ledger.events.values import EventRedacted
 from ledger.identity import Digest, StreamId
@@ -207,7 +207,7 @@ class _Merge:
     def _contradict(self, row: StoredEvent, event: Event) -> None:
         """Take note of their event that contradicts ours."""
         match event:
-            case VerdictReceived() | JudgeQueryFailed():
+            case VerdictReceived():
                 self._contradicted.add(event.query_key)
             case evaluations.EvaluationPlanned():
                 self._plans.reject(StreamId(row.stream), event)

@@ -215,7 +215,21 @@ def test_two_entrants_are_compared_on_what_both_observed(tourney_on_record: Tour
     assert {row["evaluation"] for row in found["rows"]} == {"recall"}
     assert shown.startswith("tuned minus base")
     assert "recall: 1 sample left out, which only one of them has" in shown
-    assert "only entrants with the same tokenizer" in tourney_on_record("project", "metrics").stdout
+
+
+def test_what_is_missing_from_metrics_is_said_beside_them(tourney_on_record: Tourney) -> None:
+    """Or nobody would ask: samples, items, intervals, and what cannot be compared."""
+    shown = tourney_on_record("project", "metrics").stdout
+
+    for note in (
+        "tuned on mmlu is incomplete: 1 of 3 samples of plan 1; evaluate again to continue",
+        "base on recall: 4 of 9 items were planned",
+        "base on recall: 1 unscorable, too_long: recall[3]: 4,100 tokens",
+        "with prompts as clusters",
+        "No interval: it takes 6 prompts.",
+        "only entrants with the same tokenizer",
+    ):
+        assert note in shown
 
 
 def test_what_makes_a_comparison_less_than_fair_is_said(

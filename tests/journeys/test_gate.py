@@ -65,14 +65,18 @@ def test_a_summary_can_stand_in_a_pull_request(demo: Path) -> None:
         *(
             (
                 ("--candidate", BEST, "--baseline", WORST, "--margin", each),
-                f"--margin {each}: write",
+                f"--margin {float(each):g}: write",
             )
-            for each in ("-1", "nan", "1e-200")
+            for each in ("-1", "nan", "1e-200", "1e7")
         ),
-        (("--candidate", BEST, "--baseline", WORST, "--yes"), "are for what --run asks: add --run"),
-        (
-            ("--candidate", BEST, "--baseline", WORST, "--run", "--as-of", "900"),
-            "--run asks by the settings of today: leave out --as-of",
+        *(
+            (("--candidate", BEST, "--baseline", WORST, *given), why)
+            for given, why in (
+                (("--yes",), "are for what --run asks: add --run"),
+                (("--max-usd", "1"), "are for what --run asks: add --run"),
+                (("--run", "--as-of", "900"), "--run asks by the settings of today: leave out"),
+                (("--run", "--tournament", "x"), "--run asks by the settings of today: leave out"),
+            )
         ),
     ],
 )

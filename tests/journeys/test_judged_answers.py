@@ -209,11 +209,23 @@ def test_a_cap_stops_before_the_next_answer(folder: Path, fake: FakeAnthropic) -
     """What is in flight and what was spent count; the rest is asked under a higher cap."""
     refused = evaluate(folder, fake, "--max-usd", "0.0001")
     n_paid = len(fake.bill().paid)
+    planned = fields(folder, "plan", "evaluate")["scores"]
 
     assert refused.code == 5, refused.err
+    assert [(each["n_queries"], each["n_unscored"]) for each in planned] == [(N_QUERIES, 0)]
     assert "the cap is $0.0001" in refused.err
     assert n_paid == 0
     require_done(folder, fake, "--max-usd", "50")
+
+
+def test_scores_in_flight_are_not_owed_and_not_done_either(folder: Path) -> None:
+    """A plan beside them would else offer to pay again, or say that all is scored."""
+    with paid.provider(n_looks=None) as fake:
+        sent = evaluate(folder, fake, "--no-wait")
+        planned = fields(folder, "plan", "evaluate")["scores"]
+
+    assert sent.code == 7, sent.err
+    assert [(each["n_queries"], each["n_unscored"]) for each in planned] == [(0, N_QUERIES)]
 
 
 @pytest.mark.parametrize(

@@ -158,9 +158,12 @@ def test_entrants_stand_among_human_anchors(tourney: Tourney) -> None:
     alone = fields(tourney("project", "bt", "--name", "people", "--json"))
     together = fields(tourney("project", "bt", "--with", "people", "--json"))
     shown = tourney("project", "bt", "--name", "people").stdout
+    exported = fields(tourney("export", "elo-ratings", "--name", "people"))
 
     sources = {row["entrant"]: row["source"] for row in alone["rows"]}
     assert sources == {"zoe": "human", "amy": "human", "gpt": "human", "new": "evaluated"}
+    assert {row["model"]: row["source"] for row in exported["ratings"]} == sources
+    assert (exported["arena"], exported["judge_model"]) == ("people", "opus")
     assert alone["mae"]["people"] is None
     assert (alone["battles"], alone["as_of"]) == ("people", together["as_of"])
     sources = {row["entrant"]: row["source"] for row in together["rows"]}

@@ -99,12 +99,13 @@ def test_spaces_around_a_prompt_make_no_other_prompt_and_an_empty_answer_is_told
     for n, spaced in enumerate([" {}", "{} ", "{}\n"]):
         rows[n]["prompt"] = spaced.format(rows[n]["prompt"])
     write(table, rows)
-    done(table.parent, "init", "mine", "--from", "table.csv")
+    begun = done(table.parent, "init", "mine", "--from", "table.csv")
     done(table.parent / "mine", "run", "--yes")  # which ends otherwise where a pair has no outcome
 
     done(table.parent / "mine", "report", "-o", "summary.md")
 
     said = (table.parent / "mine" / "summary.md").read_text()
+    assert "1 empty cell counts as an answer without a text, which is judged" in begun.stderr
     assert "Empty, and judged as an answer of no words: 1 response of model-b." in said
 
 

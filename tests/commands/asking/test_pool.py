@@ -181,13 +181,28 @@ def test_a_thread_that_ends_for_whatever_reason_hangs_nobody() -> None:
     """The run would wait for its answer for ever."""
 
     def ask(_: int) -> str:
-        raise SystemExit("the library gave up")
+        raise SystemExit("the library gave up on Bearer sk-canary-1f2e3d4c")
 
     work = Work(3)
     with pytest.raises(SystemExit, match="the library gave up"):
         work.run(ask)
 
     assert work.fates == {0: "perhaps billed"}
+    assert "the library gave up" in str(work.settled)
+    assert "canary" not in str(work.settled)  # which is recorded
+
+
+def test_what_a_busy_server_may_have_billed_is_given_back() -> None:
+    """It is recorded, and counts against the cap, before anybody sends it again."""
+    asked: list[int] = []
+
+    def ask(number: int) -> NoReply:
+        asked.append(number)
+        return replace(busy(number), fate="perhaps billed")
+
+    work = Work(1).run(ask)
+
+    assert (asked, work.fates) == ([0], {0: "perhaps billed"})
 
 
 def test_no_more_are_taken_than_are_sent_at_once() -> None:

@@ -118,15 +118,26 @@ def test_the_reason_does_not_bring_the_secret_back(path: Path) -> None:
     assert told.event.why == "it held [key]"
 
 
+class Erasing(Ledger):
+    """A ledger that counts how often its old bytes are removed."""
+
+    n_erased = 0
+
+    def erase(self) -> None:
+        """Count, and remove them."""
+        self.n_erased += 1
+        super().erase()
+
+
 def test_a_second_time_only_the_file_is_written_anew(path: Path) -> None:
     """A command that was killed after the redaction was recorded can be repeated."""
     at, terminal = redacted(path, "VerdictReceived"), ScriptedTerminal()
-    with Ledger.open(path) as ledger:
+    with Erasing.open(path) as ledger:
         before = list(ledger.rows())
 
         redact_with_consent(ledger, at, "a key", agreed=False, console=terminal.console)
 
-        assert list(ledger.rows()) == before
+        assert (list(ledger.rows()), ledger.n_erased) == (before, 1)
     assert terminal.told == [f"position {at} was redacted before; {path} is written anew"]
 
 

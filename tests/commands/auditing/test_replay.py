@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.auditing.replay import Difference, Replayed, replay
+from commands.auditing.replay import (
+    Difference,
+    Replayed,
+    claims_in,
+    differences_from_claim,
+    replay,
+)
 from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
 from commands.errors import NotFound
@@ -18,7 +24,7 @@ from ledger.exchange import read_export
 from ledger.identity import StreamId, digest_of_bytes
 from ledger.store import Ledger
 from tests.support.builders.commands import record_answers, terms
-from tests.support.builders.events import NOON, STREAM, opened, prompt
+from tests.support.builders.events import NOON, STREAM, key, opened, prompt
 from tests.support.goldens.ledgers import PUBLISHED, published
 
 NAME = "headline_20260427_120000"
@@ -43,6 +49,17 @@ def test_a_run_follows_from_the_first_event_again(ledger: Ledger, run: Published
     assert run.is_new
 
     assert replay(ledger, STREAM) == Replayed(runs=(NAME,), differences=())
+
+
+def test_a_redaction_excuses_no_file_without_texts(ledger: Ledger, run: PublishedRun) -> None:
+    """Ratings follow from verdicts, which a redaction leaves."""
+    (claim,) = claims_in(ledger, ledger.head.position)
+    others = {each.path: key("other") for each in claim.ratings.artifacts}
+
+    found = {each.path: each.is_fault for each in differences_from_claim(claim, others, [3])}
+    assert run.is_new
+    assert found["elo_results.json"]
+    assert not found["matches/matches.jsonl"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 from msgspec.structs import replace
 
+from commands.auditing.replay import replay
 from commands.auditing.verify import Verification, noted_heads, verify
 from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
@@ -172,6 +173,9 @@ def test_a_publication_that_came_with_a_merge_is_counted_only(path: Path) -> Non
     verified = found_in(path)
 
     assert (verified.n_claims, verified.n_foreign, verified.faults) == (1, 1, ())
+    with Ledger.read_only(path) as ledger:
+        replayed = replay(ledger, STREAM)
+    assert (len(replayed.runs), replayed.differences) == (1, ())
 
 
 def test_a_merge_is_no_excuse_for_what_was_published_here(path: Path) -> None:
@@ -222,6 +226,8 @@ def test_a_checkpoint_holds_while_the_ledger_grows(path: Path) -> None:
         noted.append(head_of(path))
 
     assert found_in(path, *noted, Head(0, ZERO)).faults == ()
+    others = [Head(position, key("other")) for position in (2, 1)]
+    assert [fault.position for fault in found_in(path, *others).faults] == [1, 2]  # each is told
 
 
 ZERO = Head.parse(f"{'0' * 64}@0").chain

@@ -15,7 +15,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
     GPT2LMHeadModel,
-    LlamaForCausalLM,
     Olmo2ForCausalLM,
     PreTrainedModel,
     PreTrainedTokenizerFast,
@@ -108,12 +107,6 @@ def weights(saved: Callable[[PreTrainedModel], Path]) -> Path:
 def gpt2_weights(saved: Callable[[PreTrainedModel], Path]) -> Path:
     """Give a folder of random GPT-2 weights: its learned positions show padding faults at once."""
     return saved(tiny(GPT2LMHeadModel, seed=2))
-
-
-@pytest.fixture(scope="session")
-def llama_weights(saved: Callable[[PreTrainedModel], Path]) -> Path:
-    """Give a folder of random Llama weights: what most weights are shaped like."""
-    return saved(tiny(LlamaForCausalLM, seed=4))
 
 
 @pytest.fixture(scope="session")

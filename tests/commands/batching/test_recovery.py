@@ -1,6 +1,6 @@
 """Batches of which nobody knows whether they were sent: found, or sent again, and paid once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -9,7 +9,7 @@ import pytest
 
 from commands.batching.receiving import BatchOptions
 from commands.decisions.recorder import Recorder
-from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
+from commands.errors import BatchRefused, BatchUncertain, NotFound, ResultsLost, WorkInFlight
 from commands.judging.judge import JudgeTask
 from commands.ports import Answer, BatchState, NoReply
 from ledger.auditing.audit import audit
@@ -126,6 +126,100 @@ def test_surplus_results_do_not_hide_a_batch(recorder: Recorder, clock: Clock) -
     assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, 2 * N_QUERIES)
 
 
+class Losing(ScriptedBatchJudge):
+    """A provider that some orders never reach, by their numbers."""
+
+    def __init__(self, lost: Collection[int], clock: Clock) -> None:
+        """Take the numbers, from 1."""
+        super().__init__(prefer_tuned, now=clock.now)
+        self._lost = lost
+        self.ordered_at: list[datetime] = []
+
+    def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
+        """Lose an order, or take it."""
+        self.ordered_at.append(self._now())
+        if len(self.ordered_at) in self._lost:
+            raise BatchUncertain("the connection was cut")
+        return super().create(queries)
+
+
+def test_nothing_more_is_sent_until_a_batch_is_found_or_given_up(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """The next one may be lost likewise; and what never arrived has not used up its only try."""
+    port = Losing({2}, clock)
+
+    done = judged(recorder, port, batching(clock, most_queries=1), retries=0)
+
+    begin, cut, *later = port.ordered_at
+    assert begin == cut == NOON
+    assert min(later) >= NOON + timedelta(seconds=SETTLE_S)
+    assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, N_QUERIES)
+
+
+def test_after_several_batches_that_never_arrive_the_command_ends(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """Five minutes each: whoever waits should learn that nothing comes through."""
+    port = Losing(range(1, 9), clock)
+
+    with pytest.raises(BatchUncertain, match="the connection was cut"):
+        judged(recorder, port, batching(clock), retries=0)
+
+    assert (len(port.ordered_at), port.asked) == (4, [])
+
+
+def test_an_earlier_batch_of_the_same_requests_is_not_taken_for_a_lost_one(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """Its failures are on record; the answers that were paid for since would be left there."""
+    failed: set[str] = set()
+
+    def fail_once(query: JudgeQuery) -> Answer | str:
+        if query.query_key in failed:
+            return prefer_tuned(query)
+        failed.add(query.query_key)
+        return NoReply(query.query_key, "errored", "HTTP 500")
+
+    port = ScriptedBatchJudge(fail_once, now=clock.now)
+    judged(recorder, port, batching(clock), retries=0)
+    clock.sleep(1.0)  # so the earlier one is looked at first
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, 2 * N_QUERIES)
+
+
+def test_a_lost_batch_whose_results_are_gone_is_not_sent_again(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """It was paid for: whoever wants to pay once more gives it up first."""
+    killed_sending(recorder, port, batching(clock), accepts=True)
+    port.lose_results("batch_1")
+
+    with pytest.raises(ResultsLost):
+        judged(again(recorder, ledger), port, batching(clock))
+
+    assert len(port.asked) == N_QUERIES
+
+
+def test_a_providers_clock_that_stands_still_is_not_waited_for(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """A gateway may answer with the time of its first page, for ever."""
+    killed_sending(recorder, port, batching(clock), accepts=False)
+    port = ScriptedBatchJudge(prefer_tuned, now=lambda: NOON)
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        assert sum(clock.slept_s) < 2 * SETTLE_S
+
+    done = judged(again(recorder, ledger), port, replace(batching(clock), sleep=sleep))
+
+    assert done.n_verdicts == N_QUERIES
+
+
 def test_nothing_can_be_told_of_an_uncertain_batch_without_waiting(
     recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
 ) -> None:
@@ -191,18 +285,18 @@ def test_another_workspaces_key_gives_nothing_up(
     assert stranger.asked == []
 
 
+class Timeless(ScriptedBatchJudge):
+    """A provider that says nothing of the time."""
+
+    def now(self) -> datetime | None:
+        """Say nothing."""
+        return None
+
+
 def test_a_provider_that_does_not_tell_the_time_is_asked_by_our_clock(
     recorder: Recorder, clock: Clock
 ) -> None:
     """It may be a day off."""
-
-    class Timeless(ScriptedBatchJudge):
-        """A provider that says nothing of the time."""
-
-        def now(self) -> datetime | None:
-            """Say nothing."""
-            return None
-
     port = Timeless(prefer_tuned, now=clock.now)
     port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
 
@@ -345,10 +439,10 @@ def test_a_batch_is_taken_up_again_more_than_once(
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=3), timedelta(days=2)])
 def test_a_clock_that_was_ahead_at_the_plan_is_paid_once(
-    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock, ahead: timedelta
+    recorder: Recorder, ledger: Ledger, clock: Clock, ahead: timedelta
 ) -> None:
     """The provider dates the batch by its own clock, before the plan; and nobody waits for days."""
-    ours = Clock(NOON + ahead)
+    port, ours = Timeless(prefer_tuned, now=clock.now), Clock(NOON + ahead)
     killed_sending(recorder, port, batching(ours), accepts=True)
 
     done = judged(again(recorder, ledger), port, batching(clock))
@@ -358,9 +452,10 @@ def test_a_clock_that_was_ahead_at_the_plan_is_paid_once(
 
 
 def test_a_plan_from_the_future_is_given_up_as_soon_as_any_other(
-    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+    recorder: Recorder, ledger: Ledger, clock: Clock
 ) -> None:
     """The clock was set back by two days; whoever waited for them would wait for nothing."""
+    port = Timeless(prefer_tuned, now=clock.now)
     killed_sending(recorder, port, batching(Clock(NOON + timedelta(days=2))), accepts=False)
 
     done = judged(again(recorder, ledger), port, batching(clock))

@@ -137,3 +137,15 @@ def test_the_folder_one_is_in_may_be_filled(tmp_path: Path) -> None:
     assert "  cd " not in done.stderr
     assert again.returncode == 2
     assert again.stderr.startswith("error: .: there is a tournament's tournament.toml, bank")
+
+
+def test_rows_that_are_no_labelled_pairs_are_counted(tmp_path: Path) -> None:
+    """Whoever checks a judge by few pairs learns where the others went."""
+    head = "prompt,response_A,response_B,label\n"
+    rows = "Q,x,y,A>B\nR,x,y,\nQ,x,other,A>B\n"
+    (tmp_path / "pairs.csv").write_text(head + rows, encoding="utf-8")
+
+    done = launch(tmp_path, "init", "new", "--from", "pairs.csv", "--judge", "claude-sonnet-5-5")
+
+    assert "left out: 1 row without a prompt, two answers or a label that is" in done.stderr
+    assert "left out: 1 row with an earlier prompt and other answers" in done.stderr

@@ -409,6 +409,9 @@ def test_an_endpoint_that_answers_nothing_is_stopped(recorder: EvaluationRecorde
     assert {*halted} == {"served"}
     assert len(generator.asked) == 20
 
+    sixteen = planned(stopped, Capitals(*((f"{n}!", "yes") for n in range(16))))
+    assert evaluate(recorder, sixteen).n_observed == 16  # nothing more would be paid
+
 
 @pytest.mark.parametrize("asking", [UNSET, WayOfAsking(chat="one-turn", max_new_tokens=4)])
 def test_a_finished_plan_that_does_not_say_how_it_asks_is_not_planned_again(
@@ -449,3 +452,16 @@ def test_a_corrected_check_reaches_the_results_and_asks_nothing(
         assert is_done(recorder.state, plan)
         assert evaluate(recorder, plan) == EvaluationCounts(0, 0, 0)
     assert len(generator.asked) == n_items
+
+
+def test_a_corrected_check_records_only_the_scores_that_changed(
+    recorder: EvaluationRecorder, ledger: Ledger
+) -> None:
+    """Of thousands of answers a correction may touch one."""
+    inference, _ = answering(lambda _: "yes")
+    plans = [planned(inference, kind(("1?", "yes"), ("2?", "no"))) for kind in (Capitals, Lenient)]
+
+    assert [evaluate(recorder, plan).n_rescored for plan in plans] == [0, 1]
+    completed = [each.event for each in ledger.read() if type(each.event) is EvaluationCompleted]
+    assert [len(each.scores) for each in completed] == [0, 1]
+    assert scores(recorder) == [1.0, 1.0]

@@ -24,6 +24,7 @@ def read(path: Path) -> AnswersTable:
         ("prompt,votes\nWhy?,3\n", 0, ("votes",)),
         ("prompt,id,tags,_note,votes\nWhy?,1,a,b,3\n", 0, ("tags", "_note", "votes")),
         ("prompt,old,new\nWhy?,So.,No.\n", 2, ("old", "new")),
+        ("prompt,,note,,note\nWhy?,,1,,2\n", 2, ("note",)),  # as spreadsheets leave them behind
     ],
 )
 def test_a_table_without_answers_of_two_systems_is_of_prompts(
@@ -67,6 +68,32 @@ def test_what_is_neither_says_what_was_looked_for(tmp_path: Path, text: str, why
 
     with pytest.raises(ConfigurationError, match=why):
         read_table(tmp_path / "t.csv", n_named=0)
+
+
+def test_a_file_of_a_tool_is_read_as_one(tmp_path: Path) -> None:
+    """It has no column of prompts, and its advice is another than a table's."""
+    turns = {"question_id": 81, "model_id": "m", "choices": [{"turns": ["Hi"]}]}
+    (tmp_path / "m.jsonl").write_text(json.dumps(turns))
+
+    with pytest.raises(ConfigurationError, match="its rows name prompts by id only; name the fol"):
+        read_table(tmp_path / "m.jsonl", n_named=0)
+
+
+def test_a_folder_has_each_system_once_and_references_do_not_compete(tmp_path: Path) -> None:
+    """Of two files with one system's answers, nobody can tell which were meant."""
+
+    def write(file: str, model: str) -> None:
+        row = {"instruction": "Why?", "output": "So.", "generator": model}
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(json.dumps([row]))
+
+    for file, model in (("a.json", "a"), ("b.json", "b"), ("reference_answer/gpt.json", "gpt")):
+        write(file, model)
+
+    assert [*read(tmp_path).entrants] == ["a", "b"]
+    write("later.json", "a")
+    with pytest.raises(ConfigurationError, match=r"both have answers of 'a'; keep one of them"):
+        read(tmp_path)
 
 
 def from_pipe(text: str) -> AnswersTable | PromptTable:

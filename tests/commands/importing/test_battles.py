@@ -3,11 +3,11 @@
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -255,6 +255,18 @@ def test_battles_that_a_set_holds_are_recognised_wherever_they_stand(
     assert sum(event.n_battles for event in imported(ledger)) == 20 + n_new
 
 
+def test_battles_that_an_earlier_version_took_for_peoples_are_recognised(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Their table does not say whose they are, and of no source they are unknown today."""
+    of_people = tmp_path / "people.csv"
+    rows = (f"{ON_PROMPTS.strip()},source", *(f"{row},human" for row in VOTES))
+    of_people.write_text("\n".join(rows), encoding="utf-8")
+    take_in(ledger, of_people)
+
+    assert take_in(ledger, votes(tmp_path / "votes.csv", *VOTES)).n_known == len(VOTES)
+
+
 def test_files_of_one_command_recognise_each_others_battles(ledger: Ledger, tmp_path: Path) -> None:
     """In their order; each set by itself."""
     first = votes(tmp_path / "first.csv", *VOTES)
@@ -310,13 +322,16 @@ def test_a_copy_without_prompt_ids_is_refused(
     assert len(imported(ledger)) == 1
 
 
-def test_few_battles_that_are_alike_join_a_set(ledger: Ledger, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows", [["x,y,model_a"] * 10, BARE[:7]], ids=["alike", "few kinds"])
+def test_few_battles_that_are_alike_join_a_set(
+    ledger: Ledger, tmp_path: Path, rows: Sequence[str]
+) -> None:
     """Without prompts ten wins of x over y are within any eleven: nobody knows whose they are."""
-    take_in(ledger, write(tmp_path / "before.csv", *["x,y,model_a"] * 11))
+    take_in(ledger, write(tmp_path / "before.csv", rows[0], *rows))
 
-    taken = take_in(ledger, write(tmp_path / "other.csv", *["x,y,model_a"] * 10))
+    taken = take_in(ledger, write(tmp_path / "other.csv", *rows))
 
-    assert taken.n_in_set == 21
+    assert taken.n_in_set == 2 * len(rows) + 1
 
 
 def test_a_corrected_mapping_reads_a_file_anew(ledger: Ledger, tmp_path: Path) -> None:
@@ -338,6 +353,7 @@ ONE, OTHER = FileRead(key("one"), "plain", 1), FileRead(key("other"), "plain", 1
 PROMPTS = st.lists(st.sampled_from(["q1", "q2", "q3"]), max_size=6)
 
 
+@example(fewer=[1], more=[256, 0])  # at the second byte of the first row
 @given(fewer=ROWS, more=ROWS)
 def test_rows_are_found_in_a_piece_or_not_at_all(fewer: list[int], more: list[int]) -> None:
     """The search is of bytes, which may be alike across the border of two rows."""

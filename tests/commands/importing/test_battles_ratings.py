@@ -54,6 +54,8 @@ def test_ratings_are_kept_as_they_were_said(ledger: Ledger, tmp_path: Path) -> N
     assert (event.n_bootstraps, event.seed) == (20, 0)
     found = fold(IMPORTED_RATINGS, ledger.read())
     assert dict(found) == {"arena": event}
+    import_ratings(ledger, written(tmp_path, RATINGS), name="arena")
+    assert ledger.head.position == 1  # the same file again is there already
 
 
 def test_what_is_not_known_may_be_left_out_or_nan(ledger: Ledger, tmp_path: Path) -> None:

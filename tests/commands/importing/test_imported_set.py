@@ -56,6 +56,16 @@ def test_a_set_says_who_decided_and_how_often() -> None:
     assert both.roster == ["x", "y", "z"]
 
 
+def test_who_rated_an_entrant_is_unknown_where_no_vote_on_it_says_so() -> None:
+    """Beside people's votes, battles of unknown source are not taken for theirs."""
+    unsaid = imported_battles(("v",), ("w",), sources=CodedColumn(("unknown",)))
+    mixed = selected(VOTES, unsaid)
+
+    told = {name: mixed.source_of(name, "human") for name in "vxy"}
+    assert told == {"v": "unknown", "x": "human", "y": "human"}
+    assert mixed.source_of("v", "evaluated") == "evaluated"
+
+
 def test_several_judges_are_not_one() -> None:
     """A result in JSON names the judge only where there is one."""
     other = imported_battles(file_digest=key("more"), judges=CodedColumn(("gpt",)))

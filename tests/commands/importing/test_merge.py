@@ -107,6 +107,26 @@ def test_a_verdict_of_theirs_answers_what_ours_failed_at(pair: Pair) -> None:
     assert statuses(pair.ours) == ["b", "pending"]
 
 
+def test_an_outcome_follows_from_verdicts_whatever_failed_before_them(pair: Pair) -> None:
+    """Both had unreadable replies, in other words; then their judge was heard."""
+    judged(pair.recorder(), [P1], lambda _: "Both are fine.")
+    tried: set[str] = set()
+
+    def at_second(query: JudgeQuery) -> str:
+        if query.query_key in tried:
+            return prefer_tuned(query)
+        tried.add(query.query_key)
+        return "Neither."
+
+    judged(Recorder(pair.theirs, STREAM), [P1], at_second, retries=1)
+
+    taken = take(pair)
+
+    assert (len(taken.conflicts), taken.n_left) == (2, 0)
+    assert statuses(pair.ours) == ["b", "pending"]
+    assert verify(pair.ours, [], no_progress).faults == ()
+
+
 def test_nothing_is_taken_of_a_file_that_was_cut(pair: Pair) -> None:
     """That it is broken shows at its end only, when most of it was read."""
     judged(Recorder(pair.theirs, STREAM), [P2])

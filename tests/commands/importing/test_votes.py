@@ -1,5 +1,7 @@
 """Votes are recorded one by one, and the last on a ballot counts."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -95,6 +97,28 @@ def test_two_windows_of_one_annotator_are_one(ledger: Ledger) -> None:
     assert second.next_open == first.next_open == 1
     assert second.cast(0, "b", n_before=1)
     assert winners(ledger) == ["model_b"]
+
+
+class Overtaken(Ledger):
+    """A ledger on which another window votes at the last moment."""
+
+    rival: BallotBox | None = None
+
+    def append(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401  # as it is called
+        """Let the other vote first."""
+        rival, self.rival = self.rival, None
+        if rival is not None:
+            rival.cast(0, "b", n_before=0)
+        return super().append(*given, **named)
+
+
+def test_a_vote_that_comes_too_late_by_a_moment_does_not_replace_the_other() -> None:
+    """What the other window recorded since the votes were read was not known to this one."""
+    with Overtaken.in_memory() as ledger:
+        box, ledger.rival = opened_box(ledger), opened_box(ledger)
+
+        assert not box.cast(0, "a", n_before=0)
+        assert winners(ledger) == ["model_b"]
 
 
 def test_two_annotators_vote_at_once(ledger: Ledger) -> None:

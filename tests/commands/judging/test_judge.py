@@ -298,6 +298,20 @@ def test_what_a_merge_answers_while_a_chunk_is_asked_is_not_asked(
     assert [query.query_key for query in port.asked] == questions[:2]
 
 
+@pytest.mark.parametrize(("elsewhere_usd", "n_asked"), [(0.0, 2), (1.0, 1)])
+def test_a_cap_of_all_counts_what_was_spent_on_entrants(
+    recorder: Recorder, elsewhere_usd: float, n_asked: int
+) -> None:
+    """Else each half of a command would spend the whole of it."""
+    usage = Usage(n_input=1_000, n_output=99_000)  # for a dollar
+    port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=usage))
+
+    with pytest.raises(BudgetReached):
+        done(recorder, replace(CAPPED, spent_elsewhere_usd=elsewhere_usd), port)
+
+    assert len(port.asked) == n_asked
+
+
 def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
     ledger: Ledger, recorder: Recorder
 ) -> None:

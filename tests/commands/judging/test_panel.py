@@ -40,6 +40,15 @@ def with_weights(folder: Path, *paths: str) -> Path:
     return folder
 
 
+def test_an_effort_that_the_model_does_not_take_is_refused() -> None:
+    """Anthropic would reject each request; whoever says none is understood."""
+    with pytest.raises(ConfigurationError, match='haiku-4-5 takes no effort; set effort = "none"'):
+        panel_of(settings(judge={**PAID, "model": "claude-haiku-4-5"}), Path())
+
+    mute = settings(judge={**PAID, "model": "claude-haiku-4-5", "effort": "none"})
+    assert names(mute) == ["claude-haiku-4-5", "small"]
+
+
 def test_the_offline_judge_is_the_whole_panel_by_default() -> None:
     """A tournament needs no key to begin with."""
     (judge,) = panel_of(settings(), Path())

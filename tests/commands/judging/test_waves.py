@@ -63,15 +63,27 @@ def judged(
 
 def tournament(
     n_prompts: int = 40,
-    n_looks: int | None = 2,
     *,
     rubrics: Sequence[Rubric] | None = None,
     judges: Sequence[JudgeSettings] | None = None,
 ) -> Sequence[Event]:
     """Return the opening of three entrants."""
-    return opening(
-        bank(n_prompts), n_looks=n_looks, entrants=FOUR[:3], rubrics=rubrics, judges=judges
+    return opening(bank(n_prompts), n_looks=2, entrants=FOUR[:3], rubrics=rubrics, judges=judges)
+
+
+def test_a_limit_holds_for_all_waves_and_open_queries_hold_up_the_look(recorder: Recorder) -> None:
+    """Each wave has 24 queries; a limit may end inside one."""
+    record_answers(recorder, tournament(8))
+
+    (first, told), (second, open_one), (third, ended) = (
+        judged(recorder, limit=limit) for limit in (20, 3, 5)
     )
+
+    assert [each.n_asked for each in (first, second, third)] == [20, 3, 5]
+    assert told == ["no look is taken yet: 4 queries have no verdict"]
+    assert open_one == ["no look is taken yet: 1 query has no verdict"]
+    assert len(recorder.state.looks) == 1
+    assert ended[1:] == ["no look is taken yet: 20 queries have no verdict"]
 
 
 def test_replies_without_a_verdict_do_not_hold_up_the_look(recorder: Recorder) -> None:

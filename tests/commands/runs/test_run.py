@@ -207,6 +207,9 @@ def test_other_terms_are_another_run_even_in_the_same_second(
         "headline_20260427_120000_2",
         "headline_20260427_120000_3",
     ]
+    shutil.rmtree(runs[1].folder)  # what is recorded is known by its name
+    fourth = published(judged_recorder, tmp_path, elo=EloParameters(permutations=4, k_sweep=()))
+    assert fourth.folder.name == "headline_20260427_120000_4"
 
 
 @pytest.mark.parametrize("is_reserved", [True, False])

@@ -133,6 +133,7 @@ OF_NO_SECTION = "names no key of a plain section: tour"
         ("TOURNEY_ELO_KK", "names no key of [elo]: k,"),
         ("TOURNEY_JUGDE_MAX_USD", OF_NO_SECTION),
         ("TOURNEY_MAX_USD", OF_NO_SECTION),
+        ("TOURNY_JUDGE_MAX_USD", OF_NO_SECTION),
         ("TOURNEY_ELOK", OF_NO_SECTION),
         (
             "TOURNEY_TOURNAMENT_NETWORK_LEDGER",
@@ -185,6 +186,7 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
         ("[judge]\nretires = 1  #!", "unknown key 'judge.retires'; did you mean 'retries'?"),
         ("[prompts]\nx = 1  #!", "unknown key 'prompts.x'; known here: bank"),
         ("[jugde]  #!\nretries = 1", "unknown key 'jugde'; did you mean 'judge'?"),
+        ("[generation]\nbatch = true  #!", "'generation.batch' needs an entrant at Anthropic, as"),
         ("[elo]\nk = 0  #!", "'elo.k' is 0: must be above 0"),
         ("[elo]\nk = 1e7  #!", "'elo.k' is 10000000.0: must be at most 1,000,000"),
         ("[elo]\nk_sweep = [1, 'x']  #!", "'elo.k_sweep.2' is 'x': must be a number"),
@@ -209,6 +211,10 @@ CLAUDE = '[[entrants]]\nid = "opus"\nmodel = "anthropic/claude-opus-5-5"\n'
             "'judge.effort' is 'hgh': Anthropic knows none, low, medium, high, xhigh, max",
         ),
         ("[judge]\nreasoning_effort = 'low'  #!", "'judge.reasoning_effort' was withdrawn; call"),
+        (
+            "[[jury]]\nid = 'j'\nmodel = 'openai/m'\ntie_band = 2.0  #!",
+            "[[jury]] 'j': 'tie_band' was withdrawn; leave it out: responses",
+        ),
         ("[judge]\ntie_band = 2.0  #!", "'judge.tie_band' was withdrawn; leave it out: responses"),
         ("[judge]\nskip_identical = false  #!", "'judge.skip_identical' was withdrawn; leave it"),
         ("[judge]\nrevision = 'v1'  #!", "'judge.revision' was withdrawn; write it behind the"),

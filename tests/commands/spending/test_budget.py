@@ -12,7 +12,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import ProviderError, Refused
 from commands.judging.judge import JudgeTask, judge_open, resumed
 from commands.ports import Answer, NoReply, no_progress
-from commands.spending.budget import BudgetReached, at_risk_usd, n_affordable
+from commands.spending.budget import BudgetReached, at_risk_usd, n_affordable, strictest_cap
 from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -21,8 +21,8 @@ from projections.tournament.spend import Spend, spend_of
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import USED, ended, planned_batch, sent
 from tests.support.builders.commands import JUDGE, PowerCut, record_answers, reply
-from tests.support.builders.events import STREAM, key, opened, prompt, verdict
-from tests.support.builders.money import FlatRate
+from tests.support.builders.events import STREAM, key, known, opened, prompt, verdict
+from tests.support.builders.money import FlatRate, requests_of
 from tests.support.scripted import ScriptedJudge
 
 
@@ -43,6 +43,7 @@ def test_a_cap_that_is_reached_stops_before_the_next_query() -> None:
 
     assert (caught.value.cap_usd, caught.value.bound_usd) == (3.0, 2.5)
     assert caught.value.exit_code == 5
+    assert affordable(8.0) == 8  # to the last cent
 
 
 @given(
@@ -59,6 +60,24 @@ def test_what_is_affordable_never_exceeds_the_cap(cap: float, usd: float, spent:
 
     assert n == 0 or spent + n * usd <= cap + 1e-9
     assert n == 8 or spent + (n + 1) * usd > cap - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("of_judges", "of_all", "cap"),
+    [
+        (5.0, None, (5.0, 0.0)),
+        (None, 6.0, (6.0, 2.0)),
+        (5.0, 6.0, (6.0, 2.0)),  # which leaves 4 dollars for judges
+        (3.0, 6.0, (3.0, 0.0)),
+    ],
+)
+def test_of_two_caps_the_stricter_holds_by_what_entrants_have_left_of_it(
+    of_judges: float | None, of_all: float | None, cap: tuple[float, float]
+) -> None:
+    """Entrants have cost two dollars, which count against the cap of all alone."""
+    state = known(*requests_of("served", 2.0))
+
+    assert strictest_cap(state, of_judges=of_judges, of_all=of_all) == cap
 
 
 EIGHT_PROMPTS = [prompt(f"p{n}") for n in range(8)]  # 16 queries

@@ -14,7 +14,8 @@ from commands.spending.consent import (
 )
 from commands.spending.endpoints import Request
 from commands.spending.pricing import PriceBook
-from tests.support.builders.events import entrant
+from tests.support.builders.events import STREAM, entrant
+from tests.support.builders.money import requests_of
 from tests.support.scripted import ScriptedTerminal
 
 HERE = entrant("base", weights="claude-opus-5-5")  # a folder that is called like a model
@@ -134,3 +135,17 @@ def test_requests_to_endpoints_are_offered_as_one(recorder: Recorder) -> None:
 
     (question,) = terminal.asked
     assert question.startswith("Submit 2 requests to claude-opus-5-5 for about $")
+
+
+def test_what_entrants_have_cost_counts_against_the_cap(recorder: Recorder) -> None:
+    """Nobody is asked about a dollar that the cap does not have any more."""
+    recorder.ledger.append(STREAM, requests_of("priced", 8.0))
+    recorder.catch_up()
+    terminal, spending = ScriptedTerminal(answer=True), SpendingOptions(max_usd=8.0)
+
+    with pytest.raises(
+        Refused, match=r"^the cap is \$8.00: \$8.00 is spent, and 1 request to claude"
+    ):
+        approve_requests(recorder, [Request(PRICED, "?")], BOOK, spending, terminal.console)
+
+    assert terminal.asked == []

@@ -26,9 +26,9 @@ from projections.tournament.spend import Spend, SpendKey
 from tests.support.builders.events import STREAM, entrant, judge, opened, prompt, rubric
 from tests.support.builders.reports import HOSTILE, MADE_VISIBLE, ParsedPage
 from tests.support.builders.views import viewed
+from tests.support.builders.worlds import RUBRICS, Fate, court, cup, heard, history
 from tests.support.builders.worlds import A as A_WINS
 from tests.support.builders.worlds import B as B_WINS
-from tests.support.builders.worlds import Fate, court, cup, heard, history
 
 FATES: tuple[Fate, ...] = ("a", "b", "tie", "inconsistent", "a", "refused")
 
@@ -233,6 +233,14 @@ def test_spend_is_told_by_judge_and_by_day() -> None:
         assert "sonnet utility 8 0 0 2.5000" in told
         assert "sonnet 2026-04-27 8 0 0 2.5000" in told
         assert "sonnet 2026-04-28 4 0 0 1.2500" in told
+
+
+def test_battles_are_chosen_by_dimension_where_there_are_several() -> None:
+    """With one, no column repeats its name."""
+    both = viewed(*history(opened(rubrics=RUBRICS), "a"))
+
+    assert 'name="dimension"' in pages.battles_page(both, BattleFilter())
+    assert 'name="dimension"' not in pages.battles_page(played(), BattleFilter())
 
 
 def says(event: Event, text: str) -> Event:

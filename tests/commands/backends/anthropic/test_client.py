@@ -44,6 +44,15 @@ def test_an_address_that_is_none_is_a_fault_of_the_settings(
     assert CANARY not in told_of(caught.value)
 
 
+def test_a_key_in_the_place_of_the_address_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two variables are exported side by side."""
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", CANARY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "another-key")
+
+    with pytest.raises(ConfigurationError, match=r"is not an address such as .*: '\[key\]'"):
+        make_client()
+
+
 @pytest.mark.parametrize("flaw", ["\n", "ä"])
 def test_a_key_that_no_header_may_hold_is_refused_unquoted(
     monkeypatch: pytest.MonkeyPatch, flaw: str
@@ -92,6 +101,7 @@ def test_what_only_the_user_can_put_right_is_told_apart(
         raise failure_of(answered(status, words.format(CANARY), details=details)).of_free_call()
 
     assert CANARY not in told_of(caught.value)
+    assert ("not allowed" in str(caught.value)) == (status == 403)  # 401 may quote half a key
 
 
 def test_what_the_provider_says_is_told_in_one_line() -> None:

@@ -192,3 +192,11 @@ def test_only_what_is_wrong_with_the_query_itself_is_final(
 def test_a_page_without_batches_is_the_last() -> None:
     """There is none to ask for the next ones by."""
     assert page_of(b'{"data": [], "has_more": true}') == ((), False)
+
+
+def test_an_error_of_a_result_loses_the_key_that_it_repeats() -> None:
+    """It is kept with the query for ever."""
+    (answer,) = answers(errored("authentication_error", "no such key: Bearer foreign-canary-77"))
+
+    assert isinstance(answer, NoReply)
+    assert "canary" not in answer.detail

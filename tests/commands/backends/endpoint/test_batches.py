@@ -194,7 +194,7 @@ def test_each_way_that_a_query_ends_is_told(judge: OpenAIBatches, fake: FakeOpen
     fake.service.refused = {
         keys[0]: (400, long),
         keys[1]: (400, temperature),
-        keys[2]: (500, {"error": {"message": "Oops"}}),
+        keys[2]: (500, {"error": {"message": "Oops, Bearer foreign-canary-77"}}),
         keys[3]: (200, {"choices": []}),
     }
     name = ended(judge, fake, 6)
@@ -205,6 +205,7 @@ def test_each_way_that_a_query_ends_is_told(judge: OpenAIBatches, fake: FakeOpen
     assert [(told[each].reason, told[each].then) for each in keys[:4]] == [
         *(("rejected", "go on"), ("errored", "wait"), ("errored", "go on"), ("errored", "go on"))
     ]
+    assert "canary" not in told[keys[2]].detail  # a key that was repeated
     assert told[keys[3]].fate == "perhaps billed"
     assert sum(isinstance(each, Reply) for each in answers) == 2
     assert (state.n_succeeded, state.n_errored) == (3, 3)

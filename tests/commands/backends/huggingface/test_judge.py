@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ from commands.backends.huggingface.judge import HfJudge, JudgeChat
 from commands.backends.weights.chat import encode
 from commands.backends.weights.loaded import LoadedWeights, load_folder
 from commands.errors import ConfigurationError
-from commands.ports import Answer, LocalJudge, NoReply, Reply
+from commands.ports import LocalJudge, NoReply, Reply
 from ledger.events.money import Usage
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.events import key
@@ -56,11 +56,6 @@ def judge_on(
         device="cpu",
         load=load,
     )
-
-
-def answers_of(judge: LocalJudge, queries: Sequence[JudgeQuery] = QUERIES) -> list[Answer]:
-    """Return what a judge answers, in an order of its own."""
-    return sorted(answered(judge, queries), key=key_of)
 
 
 def asking(user: str, system: str = "Judge.") -> JudgeQuery:

@@ -129,6 +129,10 @@ def test_it_is_said_why_there_is_no_interval(
     [
         (["a", "a", "a", "b", "tie"], None),
         (["a", "a", "a", "b", "inconsistent"], "1 of 5 judged pairs (20%) is left out"),
+        (
+            [*"aaab", "inconsistent", "inconsistent"],
+            "WARNING: factuality: 2 of 6 judged pairs (33%) are left out",
+        ),
         (["inconsistent"] * 6, "WARNING: factuality: 6 of 6 judged pairs (100%) are left out"),
     ],
 )

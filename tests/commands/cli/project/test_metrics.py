@@ -52,16 +52,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a folder with ledgers: of evaluations, of a training, of none, of a system prompt."""
     place = tmp_path_factory.mktemp("metrics")
     asked = plan(n_items=1, asking=WayOfAsking(chat="turns", system="Be brief."))
+    warmer = WayOfAsking(chat="turns", system="Be brief.", temperature=0.7)
+    again = replace(asked, number=2, run_key=key("again"), asking=warmer)
     held = {
         "tournament": evaluated(),
         "trained": trained(),
         "none": registrations(plan()),
         "prompted": [*registrations(asked), asked, *observed(asked, [answer(1.0)])],
+        "replanned": [*registrations(asked), asked, again],
     }
     for name, events in held.items():
         with Ledger.open(place / f"{name}.db") as ledger:
             ledger.append(STREAM, [*events])
     return place
+
+
+def test_a_plan_that_replaced_another_is_told(folder: Path) -> None:
+    """Whoever looks for yesterday's numbers learns why they are gone, and where they are."""
+    said = launch(folder, "project", "metrics", "--ledger", "replanned.db").stdout
+
+    assert "base on recall is incomplete: 0 of 1 sample of plan 2; evaluate again" in said
+    assert (
+        "base on recall: plan 2 replaced plan 1, which had other settings: temperature None and"
+        " 0.7; --as-of shows the ledger as it was" in said
+    )
 
 
 @pytest.fixture

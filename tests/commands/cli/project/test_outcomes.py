@@ -1,6 +1,5 @@
 """What `project matches`, `responses` and `spend` show: what is not known is shown as such."""
 
-import datetime as dt
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -154,9 +153,6 @@ def test_the_terminal_shows_how_sure_only_where_one_was_asked() -> None:
     assert "P(correct)" in asked
     assert "0.812" in asked
     assert "P(correct)" not in unasked
-
-
-DAY = dt.date(2026, 10, 8)
 
 
 def spent(*events: Event) -> Table:

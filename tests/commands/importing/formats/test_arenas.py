@@ -117,8 +117,10 @@ def test_the_newer_layouts_say_language_categories_and_tokens() -> None:
 
     (newest,) = battles_of_rows("lmarena-140k", {**row_140k(), **about})
     (before,) = battles_of_rows("lmarena-100k", {**row_140k(question_id="u1"), **about})
+    (bad,) = battles_of_rows("lmarena-140k", row_140k(winner="both_bad"))
 
     assert newest == before == expected
+    assert bad.winner == "tie (bothbad)"
 
 
 def test_a_winner_that_is_not_known_is_no_tie() -> None:

@@ -98,6 +98,10 @@ TORN_QUOTE = "not CSV: unexpected end of data"
             id="semicolons, where a comma is for decimals",
         ),
         pytest.param(
+            *("b.csv", 'a,b\r\n"x\r\ny",z\r\n', [Record(2, {"a": "x\r\ny", "b": "z"})]),
+            id="line ends within a cell stay",
+        ),
+        pytest.param(
             *("b.csv", '"a";"b"\nx;1,5\n', [Record(2, {"a": "x", "b": "1,5"})]),
             id="semicolons between quoted names",
         ),
