@@ -85,7 +85,7 @@ def test_elo_waits_for_no_other_projection(imported: dict[str, set[str]]) -> Non
         {
             "projections.ratings.bradley_terry.rate",
             "projections.evaluations.metrics",
-            "commands.spending.offer",
+            "commands.spending.budget",
             "sqlite_utils",
         }
     )

@@ -10,12 +10,13 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from immutables import Map
 
 from ledger.events import judging
 from ledger.events.ratings import Publication
+from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.events.responses import Followed, ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, Dimension, PromptId, StreamId, digest_of_bytes
@@ -78,13 +79,6 @@ def _keys_in(event: Event) -> Sequence[Digest]:
             return ()
 
 
-class RunSection(NamedTuple):
-    """What some prompts add to the files of a run, and to its ratings."""
-
-    lines: Mapping[str, Pieces]  # by path
-    comparisons: Mapping[Dimension, Battles]
-
-
 class SectionedTournament:
     """A tournament while its events are folded, and its sections as of the last of them."""
 
@@ -144,17 +138,16 @@ class SectionedTournament:
             LookupError: Its terms name something that is not there.
         """
         terms, judge = publication.terms, self.state.judge(publication.terms.judge)
-        maker = SectionMaker(self.state, publication, self._places, self._read_at)
         nothing = SettledPairs(self.state, judge, by_dimension(self.state, ()))
         hashes = {path: hashlib.sha256() for path in line_files(nothing)}
         parts: defaultdict[Dimension, list[Battles]] = defaultdict(list)
         for prompts in self._divided(terms.prompts):
-            section = maker.section(prompts)
-            for path, pieces in section.lines.items():
+            lines, comparisons = self.section(publication, prompts)
+            for path, pieces in lines.items():
                 for piece in pieces:
                     hashes[path].update(piece)
-            for dimension, comparisons in section.comparisons.items():
-                parts[dimension].append(comparisons)
+            for dimension, battles in comparisons.items():
+                parts[dimension].append(battles)
         same = self.state.same_texts if terms.rated_by == "verdicts" else {}
         compared = {  # what the slot gave is what all sections say, not each
             dimension: without_slot_effect(joined(each)).grouped(same)
@@ -171,43 +164,31 @@ class SectionedTournament:
         for start in range(0, max(1, len(ids)), self._prompts_at_once):
             yield frozenset(ids[start : start + self._prompts_at_once])
 
-
-class SectionMaker:
-    """Makes sections of a run, each of the events that are found by its keys."""
-
-    def __init__(
-        self, state: Tournament, publication: Publication, places: KeyPlaces, read_at: ReadAt
-    ) -> None:
-        """Take a tournament without what is found by key, and the run.
+    def section(
+        self, publication: Publication, prompts: frozenset[PromptId]
+    ) -> tuple[Mapping[str, Pieces], Mapping[Dimension, Battles]]:
+        """Return what some prompts add to the files of a run, by path, and to its ratings.
 
         Raises:
-            LookupError: The terms of the run name a judge that is not there.
+            LookupError: Its terms name something that is not there.
         """
-        self._state, self._terms = state, publication.terms
-        self._judge = state.judge(self._terms.judge)
-        self._places, self._read_at = places, read_at
+        terms = publication.terms
+        judge = self.state.judge(terms.judge)
+        state = self._judged(prompts, judge)
+        groups = settlements_of(state, prompts, judge, terms)
+        comparisons = published_comparisons(state, judge, groups, terms)
+        return line_files(SettledPairs(state, judge, groups)), comparisons
 
-    def section(self, prompts: frozenset[PromptId]) -> RunSection:
-        """Return the section of some prompts.
-
-        Raises:
-            LookupError: The terms of the run name something that is not there.
-        """
-        state = self._judged(prompts)
-        groups = settlements_of(state, prompts, self._judge, self._terms)
-        comparisons = published_comparisons(state, self._judge, groups, self._terms)
-        return RunSection(line_files(SettledPairs(state, self._judge, groups)), comparisons)
-
-    def _judged(self, prompts: frozenset[PromptId]) -> Tournament:
+    def _judged(self, prompts: frozenset[PromptId], judge: JudgeSettings) -> Tournament:
         """Return a state with everything that settles the pairings of some prompts."""
-        answered, cells = self._state, planned_responses(self._state, prompts)
+        answered, cells = self.state, planned_responses(self.state, prompts)
         while cells:  # an answer may name the next of its conversation
             answered = self._with_events(answered, (cell.response_key for cell in cells))
             several = {cell.prompt.prompt_id for cell in cells if not cell.is_last}
             before = {cell.keys for cell in cells}
             later = planned_responses(answered, several)
             cells = tuple(cell for cell in later if cell.keys not in before)
-        keys = {*keys_of(answered, prompts, self._judge)}
+        keys = {*keys_of(answered, prompts, judge)}
         about_redacted = answered.redactions.asked.items()
         keys |= {key for key, sent in about_redacted if sent.prompt_id in prompts}
         judged = self._with_events(answered, keys)

@@ -21,7 +21,7 @@ from commands.judging.plan import JudgingOptions, JudgingPlan, plan_judging
 from commands.judging.scoring import Scoring, require_judges, score_with_consent
 from commands.judging.session import judge_with_consent, require_none_in_flight
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
-from commands.runs.register import prompts_to_judge
+from commands.runs.workspace import prompts_to_judge
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from ledger.events.responses import ResponseFailureReason

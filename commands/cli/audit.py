@@ -7,9 +7,8 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from commands.auditing.events import find_events
+from commands.auditing.events import find_events, redact_with_consent
 from commands.auditing.events import follow as follow_rows
-from commands.auditing.redact import redact_with_consent
 from commands.auditing.replay import Difference, Replayed
 from commands.auditing.replay import replay as replay_runs
 from commands.auditing.soundness import require_sound

@@ -27,6 +27,7 @@ from commands.importing.battles import (
     BattleImport,
     bad_rows,
     import_battles,
+    import_ratings,
     unrated_notes,
 )
 from commands.importing.formats import plain
@@ -34,7 +35,6 @@ from commands.importing.formats.catalogue import FORMATS, format_of
 from commands.importing.formats.files import columns_of, readable_again, records_of
 from commands.importing.formats.rows import BattleFormat
 from commands.importing.merge import MergeCounts, merge_ledger
-from commands.importing.ratings import import_ratings
 from commands.importing.responses import (
     FoundResponse,
     ImportedResponses,

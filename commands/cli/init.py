@@ -16,12 +16,13 @@ from commands.cli.shared.selection import Selection
 from commands.errors import ConfigurationError, counted
 from commands.importing.answer_tables import AnswersTable, PromptTable, read_table
 from commands.importing.labelled_pairs import VOTES_FILE
-from commands.settings.starting.demo import Example, files_of_example
-from commands.settings.starting.new_tournament import (
+from commands.settings.starting import (
     FIRST_PROMPTS,
     SETTINGS,
+    Example,
     NewTournament,
     files_of,
+    files_of_example,
     lay_out,
 )
 

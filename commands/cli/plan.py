@@ -39,20 +39,26 @@ from commands.entrants.generate import with_recorded_answers
 from commands.errors import ConfigurationError, counted, joined_names
 from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
-from commands.judging.cascades import CascadeAdvice, advise_on_cascade
 from commands.judging.designs import DesignGoal, forecast_designs
 from commands.judging.plan import JudgingOptions, chosen_judge
 from commands.judging.preview import preview_requests
+from commands.judging.savings import CascadeAdvice, advise_on_cascade, forecast_stops
 from commands.judging.scoring import MissingScores, missing_scores
-from commands.judging.stops import forecast_stops
 from commands.judging.unreadable import tell_without_gold
 from commands.reading.resolve import require_known
-from commands.runs.register import prompts_to_judge
-from commands.runs.workspace import Workspace
+from commands.runs.workspace import Workspace, prompts_to_judge
 from commands.settings.schema import Settings
 from commands.spending.endpoints import endpoint_costs
-from commands.spending.forecast import PlannedCost, counted_sample, plan_cost, way_as_set
-from commands.spending.pricing import PriceBook, Pricing, TokenPricing, price_book
+from commands.spending.pricing import (
+    PlannedCost,
+    PriceBook,
+    Pricing,
+    TokenPricing,
+    counted_sample,
+    plan_cost,
+    price_book,
+    way_as_set,
+)
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
 from ledger.store import Ledger
@@ -231,7 +237,8 @@ def _designs(planned: _PlannedJudging, goal: DesignGoal) -> Table:
     if len({*separate}) < len(separate):
         raise ConfigurationError(["--separate names one entrant twice; name two"])
     pricing = planned.pricing(open_queries(*planned.about))
-    return designs_table(forecast_designs(state, prompts, judge, pricing, retries, goal), goal)
+    rows, notes = forecast_designs(state, prompts, judge, pricing, retries, goal)
+    return designs_table(rows, notes, goal)
 
 
 def _planned_queries(planned: _PlannedJudging, of_mode: JudgeSettings) -> tuple[Table, bool]:

@@ -30,8 +30,7 @@ from commands.judging.plan import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.doctor import Finding, findings, missing_models
 from commands.runs.run import RunSummary, run_tournament
-from commands.settings.starting.demo import lay_out_demo
-from commands.settings.starting.new_tournament import SETTINGS
+from commands.settings.starting import SETTINGS, lay_out_demo
 from ledger.errors import TourneyError
 from ledger.store import utc_now
 from projections.tournament.compared import Account

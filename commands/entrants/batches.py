@@ -36,8 +36,13 @@ from commands.ports import (
     Tell,
     key_of,
 )
-from commands.spending.billing import CredibleUsage, n_affordable_requests, settlement
-from commands.spending.endpoints import endpoint_costs, request_worst_usd
+from commands.spending.endpoints import (
+    CredibleUsage,
+    endpoint_costs,
+    n_affordable_requests,
+    request_worst_usd,
+    settlement,
+)
 from commands.spending.price_table import PriceTable
 from commands.spending.pricing import PriceBook
 from ledger.errors import TourneyError

@@ -27,7 +27,7 @@ from commands.ports import (
     Tell,
     key_of,
 )
-from commands.spending.billing import CredibleUsage
+from commands.spending.endpoints import CredibleUsage
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant
 from ledger.events.requests import Charge, ServerFacts

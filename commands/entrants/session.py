@@ -16,9 +16,8 @@ from commands.entrants.generate import (
 from commands.errors import DeferredFailures, WorkInFlight, counted
 from commands.ports import Backends, Console, Tell
 from commands.spending import consent
-from commands.spending.billing import LedgerBilling, close_abandoned
-from commands.spending.budget import BudgetReached
-from commands.spending.offer import SpendingOptions
+from commands.spending.budget import BudgetReached, SpendingOptions
+from commands.spending.endpoints import LedgerBilling, close_abandoned
 from commands.spending.pricing import PriceBook
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import EntrantId

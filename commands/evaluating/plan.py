@@ -25,8 +25,8 @@ from commands.ports import Console
 from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions, EvaluationSection
 from commands.spending import consent, pricing
-from commands.spending.billing import LedgerBilling, close_abandoned
-from commands.spending.offer import SpendingOptions
+from commands.spending.budget import SpendingOptions
+from commands.spending.endpoints import LedgerBilling, close_abandoned
 from ledger.events.evaluations import EvaluationPlanned, ScoredBy, scoring_digest
 from ledger.events.registration import (
     Entrant,

@@ -1,18 +1,22 @@
-"""Use case of `tourney import battles`: append the battles of files to the ledger, all or none.
+"""Use cases of `tourney import battles` and `elo-ratings`: append what files hold to a set.
 
-Each named set of battles is a stream of its own, so no tournament is needed and none changes.
+Of the battles of files all are appended, or none. Each named set of battles is a stream of its own,
+so no tournament is needed and none changes.
 
 A set takes no battle again that another file brought. One whose prompt has an id is recognised by
 all that is said of it, wherever it stands in a file; what a file has twice is there twice. Without
 prompt ids battles are too much alike: ten wins of x over y may be anybody's. They are recognised in
 long runs only, as a file that has grown or was cut has them, or where a whole file has the same
 ones in another order.
+
+The ratings of JudgeArena's elo_ratings.json are shown beside tourney's own; nothing is computed
+from them.
 """
 
 import hashlib
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -20,11 +24,25 @@ from typing import Final, NamedTuple
 from unicodedata import normalize
 
 from commands.errors import N_LINES, ConfigurationError, counted, first_lines
-from commands.importing.formats.files import reading
-from commands.importing.formats.rows import BadRow, BattleFormat, Records
+from commands.importing.formats.files import decode_json, reading
+from commands.importing.formats.rows import (
+    BadRow,
+    BattleFormat,
+    Cells,
+    InvalidFields,
+    Records,
+    shorten,
+)
 from ledger.events import imports
-from ledger.events.imports import BattlesImported, ImportedBattle
-from ledger.identity import Digest
+from ledger.events.imports import (
+    BattlesImported,
+    ImportedBattle,
+    ImportedRating,
+    RatingsImported,
+    RatingSource,
+    battles_stream,
+)
+from ledger.identity import Digest, digest_of_bytes
 from ledger.storage.writer import EventWriter, draft
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_BATTLES
@@ -301,3 +319,68 @@ def bad_rows(taken: BattleImport) -> Iterator[str]:
 def _digest_of(file: BattleFile) -> Digest:
     with reading(file.path), (file.content or file.path).open("rb") as opened:
         return Digest(hashlib.file_digest(opened, "sha256").hexdigest())
+
+
+_MAPPING_VERSION: Final = 1
+_SOURCES: Final[Mapping[str, RatingSource]] = {"evaluated": "evaluated", "human": "human"}
+
+
+def import_ratings(ledger: Ledger, file: Path, *, name: str) -> RatingsImported:
+    """Append a file's ratings; repeating it is harmless.
+
+    The file is recorded by its digest; `name` is the set of battles that they belong to.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or is not an elo_ratings.json; nothing was
+            appended.
+        LedgerError: The ledger cannot be written; nothing was appended.
+    """
+    event = _event(file)
+    ledger.append(battles_stream(name), [event])
+    return event
+
+
+def _event(file: Path) -> RatingsImported:
+    with reading(file):
+        content = file.read_bytes()
+    if not content.strip():
+        raise ConfigurationError([f"{file}: the file is empty"])
+    try:
+        return _ratings(decode_json(content), digest_of_bytes(content))
+    except (InvalidFields, ValueError) as error:
+        raise ConfigurationError([f"{file} is not an elo_ratings.json: {error}"]) from error
+
+
+def _ratings(found: object, digest: Digest) -> RatingsImported:
+    if not isinstance(found, dict) or not isinstance(found.get("ratings"), list):
+        raise InvalidFields("the list `ratings` is missing")
+    cells = Cells(found)
+    return RatingsImported(
+        file_digest=digest,
+        format="judgearena",
+        mapping_version=_MAPPING_VERSION,
+        arena=cells.optional_text("arena"),
+        evaluated=cells.optional_text("model"),
+        judge_model=cells.optional_text("judge_model"),
+        n_bootstraps=cells.optional_count("n_bootstraps"),
+        seed=cells.optional_count("seed"),
+        ratings=tuple(map(_rating, found["ratings"])),
+    )
+
+
+def _rating(found: object) -> ImportedRating:
+    if not isinstance(found, dict):
+        raise InvalidFields(f"{shorten(found)} is not a rating")
+    cells = Cells(found)
+    entrant, rating = cells.text("model"), cells.optional_number("rating")
+    if rating is None:
+        raise InvalidFields(f"{entrant!r} has no rating")
+    return ImportedRating(
+        entrant=entrant,
+        rating=rating,
+        ci_low=cells.optional_number("ci_low"),
+        ci_high=cells.optional_number("ci_high"),
+        n_battles=cells.optional_count("n_battles"),
+        source=cells.mapped_value("source", _SOURCES),
+        dimension=cells.optional_text("dimension"),
+    )

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commands.errors import counted, joined_names
-from commands.spending.forecast import PRICED_OF_ALL, evenly_spaced
-from commands.spending.offer import dollars
-from commands.spending.pricing import Pricing
+from commands.spending.budget import dollars
+from commands.spending.pricing import PRICED_OF_ALL, Pricing, evenly_spaced
 from ledger.events.judging import Order
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings, Rubric
@@ -61,14 +60,6 @@ class DesignGoal(NamedTuple):
     separate: tuple[str, str] | None  # two entrants of the roster that are to be told apart
 
 
-@dataclass(frozen=True)
-class DesignForecast:
-    """The rows of all dimensions, and what is to be said of them."""
-
-    rows: tuple[DesignRow, ...]
-    notes: tuple[str, ...]
-
-
 def forecast_designs(
     state: Tournament,
     prompts: Collection[PromptId],
@@ -76,8 +67,12 @@ def forecast_designs(
     pricing: Pricing,
     retries: int,
     goal: DesignGoal,
-) -> DesignForecast:
-    """Forecast each design on each dimension, from the verdicts on record."""
+) -> tuple[Sequence[DesignRow], Sequence[str]]:
+    """Forecast each design on each dimension, from the verdicts on record.
+
+    Returns:
+        The rows of all dimensions, and what is to be said of them.
+    """
     undesigned = without_design(state)  # pairs that a design leaves out were judged all the same
     settled = by_dimension(undesigned, settle_verdicts(undesigned, prompts, judge))
     rows: list[DesignRow] = []
@@ -109,7 +104,7 @@ def forecast_designs(
             notes += _notes(evidence, evidence.pilot)
     if rows and any(entrant.loader == "endpoint" for entrant in state.roster):
         notes.append("answers of the entrants are not counted")
-    return DesignForecast(tuple(rows), tuple(notes))
+    return rows, notes
 
 
 @dataclass(frozen=True)

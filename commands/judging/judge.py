@@ -27,8 +27,8 @@ from commands.ports import (
     Tell,
 )
 from commands.signals import stopping_gently
-from commands.spending.billing import CredibleUsage, close_abandoned, learn_refused
 from commands.spending.budget import PriceUnknown, at_risk_usd, n_affordable
+from commands.spending.endpoints import CredibleUsage, close_abandoned, learn_refused
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.errors import StaleVersion, TourneyError
 from ledger.events.registration import JudgeSettings

@@ -15,7 +15,7 @@ from commands.judging.unreadable import nothing_judged
 from commands.ports import Console
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending import budget, pricing
-from commands.spending.offer import SpendingOptions
+from commands.spending.budget import SpendingOptions
 from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings

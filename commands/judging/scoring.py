@@ -32,8 +32,7 @@ from commands.ports import Backends, Console
 from commands.settings.api_keys import require_keys
 from commands.settings.schema import Settings
 from commands.spending.consent import require_allowed
-from commands.spending.forecast import PlannedCost, plan_cost
-from commands.spending.pricing import TokenPricing, price_book
+from commands.spending.pricing import PlannedCost, TokenPricing, plan_cost, price_book
 from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.events.judging import ScoreShared

@@ -22,8 +22,8 @@ from commands.settings.api_keys import require_keys
 from commands.settings.schema import Settings
 from commands.settings.servers import is_on_own_network
 from commands.spending import budget, consent, pricing
+from commands.spending.budget import PAID_PROVIDERS, Offer, dollars
 from commands.spending.endpoints import Request
-from commands.spending.offer import PAID_PROVIDERS, Offer, dollars
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
 from projections.tournament.remaining import OpenQuery, awaited_queries

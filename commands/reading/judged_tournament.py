@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError, Spelling, as_option
-from commands.importing.imported_set import fact_of, require_values, spelt
+from commands.importing.imported_set import SelectedSet, fact_of, require_values, spelt
 from commands.reading.parameters import settings_of
 from commands.reading.resolve import judge_of, on_dimension, require_jury
 from ledger.events.imports import BattlesImported
@@ -30,44 +30,6 @@ from projections.tournament.settlement import (
 from projections.tournament.state import Tournament
 from projections.tournament.waves import not_asked, widening_of
 from projections.verdicts.policies import MAJORITY, RECORDED, Rule
-
-
-class OutcomeSource(Protocol):
-    """Where outcomes come from: a tournament, or an imported set. A rating cannot tell which."""
-
-    @property
-    def facts(self) -> dict[str, Json]:
-        """What every result in JSON names: the tournament or the set, and the position."""
-
-    @property
-    def judges(self) -> tuple[JudgeSettings, ...]:
-        """The judges whose verdicts count, where their settings are known."""
-
-    @property
-    def judge_id(self) -> str | None:
-        """The judge's id, if there is exactly one."""
-
-    @property
-    def roster(self) -> Sequence[str]:
-        """The entrants' names."""
-
-    def settings(self, section: str) -> Mapping[str, object]:
-        """Return a section of the recorded settings; empty if there is none."""
-
-    @property
-    def compared(self) -> Mapping[Dimension, Sequence[Compared]]:
-        """What was compared, one by one, by dimension or under the set's name."""
-
-    @property
-    def columns(self) -> Mapping[Dimension, Battles]:
-        """The same in columns."""
-
-    def rated_battles(self, ties: TieModel) -> Mapping[Dimension, Battles]:
-        """Return the battles of Bradley-Terry."""
-
-    @property
-    def accounts(self) -> tuple[str, ...]:
-        """A sentence on each dimension, or on the set, that accounts for every comparison."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +149,10 @@ class JudgedTournament:
             f"{name}: {battles.account.sentence()}" for name, battles in self.columns.items()
         )
         return (*accounts, *not_asked(self.state, *self.judges))
+
+
+OutcomeSource: TypeAlias = JudgedTournament | SelectedSet
+"""Where outcomes come from: a tournament, or an imported set. A rating cannot tell which."""
 
 
 class Perspective(NamedTuple):

@@ -11,7 +11,7 @@ from commands.errors import counted
 from commands.report.drawings.embedded import Spot, value_map
 from commands.report.drawings.svg import Drawing
 from commands.report.subject import RatedDimension, Subject
-from commands.spending.offer import dollars, total_usd
+from commands.spending.budget import dollars, total_usd
 from ledger.events.responses import ResponseGenerated
 from projections.ratings.bradley_terry.leaderboard import pairs
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings

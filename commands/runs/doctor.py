@@ -24,7 +24,7 @@ from commands.settings.schema import Settings
 from commands.settings.sections import RecordedSection
 from commands.settings.servers import Reach, Server, servers_of
 from commands.settings.version import VERSION
-from commands.spending.offer import no_price
+from commands.spending.budget import no_price
 from commands.spending.price_table import NamedSheet, PriceTable, price_table
 from ledger.errors import NoLedger, TourneyError
 from ledger.events.registration import Prompt

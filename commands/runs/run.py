@@ -23,8 +23,7 @@ from commands.judging.plan import JudgingOptions, JudgingPlan, plan_judging, req
 from commands.ports import Backends, Console
 from commands.report.page import report_of_run
 from commands.runs.doctor import require_servers
-from commands.runs.register import prompts_to_judge
-from commands.runs.workspace import Workspace
+from commands.runs.workspace import Workspace, prompts_to_judge
 from commands.settings.api_keys import require_keys
 from commands.settings.schema import Settings
 from commands.settings.servers import Reach, entrant_servers, server_of_judge

@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Console
-from commands.spending.budget import PriceUnknown
-from commands.spending.endpoints import EndpointCost, Request, endpoint_costs
-from commands.spending.offer import (
+from commands.spending.budget import (
     Offer,
+    PriceUnknown,
     SpendingOptions,
     dollars,
     have_no_price,
     no_price,
     total_usd,
 )
+from commands.spending.endpoints import EndpointCost, Request, endpoint_costs
 from commands.spending.pricing import PriceBook
 
 

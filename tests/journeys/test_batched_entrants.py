@@ -19,8 +19,8 @@ from commands.backends.anthropic.batches import AnthropicBatches
 from commands.batching.sending import fitting_prefix
 from commands.decisions.recorder import Recorder
 from commands.entrants.batches import EntrantSide
-from commands.spending.billing import settlement
 from commands.spending.budget import everything_usd
+from commands.spending.endpoints import settlement
 from commands.spending.price_table import price_table
 from ledger.events.money import Usage, cost_usd
 from ledger.events.responses import ResponseGenerated

@@ -14,8 +14,8 @@ from commands.backends.anthropic._replies import answer_of, answers_in, page_of,
 from commands.backends.endpoint._batch_replies import answer_in, query_key_in
 from commands.backends.endpoint.askers import reply_of, text_of
 from commands.backends.endpoint.refused_parameters import LearntParameters
+from commands.importing.battles import import_ratings
 from commands.importing.formats.catalogue import FORMATS
-from commands.importing.ratings import import_ratings
 from commands.settings.inputs import read_bank, read_rubric
 from commands.settings.reader import read_settings
 from commands.settings.toml import tournament_location

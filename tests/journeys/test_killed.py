@@ -21,7 +21,7 @@ from commands.backends.anthropic.batches import AnthropicBatches
 from commands.cli.shared.workspace import workspace
 from commands.entrants import generate
 from commands.judging.judge import Receipts
-from commands.spending.billing import LedgerBilling
+from commands.spending.endpoints import LedgerBilling
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
 from ledger.identity import Digest
 from projections.tournament.matches import planned_responses

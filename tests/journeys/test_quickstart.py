@@ -12,10 +12,10 @@ import pytest
 
 from commands.backends.huggingface.local import LocalModels
 from commands.ports import GeneratedText, GenerationTask
-from commands.runs.register import opening_of
+from commands.runs.workspace import opening_of
 from commands.settings.inputs import shipped_data
 from commands.settings.reader import read_settings
-from commands.settings.starting.demo import lay_out_demo
+from commands.settings.starting import lay_out_demo
 from ledger.events.registration import EntrantRegistered, PromptRegistered
 from projections.tournament.matches import prompt_seed
 from tests.support.builders.events import key

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from commands.settings.starting.demo import lay_out_demo
+from commands.settings.starting import lay_out_demo
 from ledger.auditing.audit import audit
 from ledger.storage import schema
 from ledger.store import Ledger

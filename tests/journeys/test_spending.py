@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from commands.cli.shared.workspace import workspace
-from commands.spending.offer import no_price
+from commands.spending.budget import no_price
 from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger

@@ -17,7 +17,7 @@ from commands.judging.judge import Receipts
 from commands.judging.plan import JudgingOptions, plan_judging
 from commands.judging.session import judge_with_consent
 from commands.ports import Console, no_progress
-from commands.spending.offer import SpendingOptions
+from commands.spending.budget import SpendingOptions
 from ledger.auditing.audit import audit
 from ledger.events.judging import (
     JudgeQueryFailed,

@@ -22,7 +22,7 @@ from commands.reading.rows import (
     spared_by_looks,
     total_of,
 )
-from commands.spending.offer import dollars, no_price
+from commands.spending.budget import dollars, no_price
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, Dimension, Json

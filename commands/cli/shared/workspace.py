@@ -10,12 +10,11 @@ from commands.cli.shared.output import say
 from commands.cli.shared.selection import Selection
 from commands.importing.answers import read_answers, unanswered
 from commands.ports import Tell
-from commands.runs.register import notes_on_twins
-from commands.runs.workspace import Workspace, open_for_writing, open_workspace
+from commands.runs.workspace import Workspace, notes_on_twins, open_for_writing, open_workspace
 from commands.settings.sections import RecordedSection
 from commands.settings.version import package_versions
 from commands.signals import interrupted_by_any_ending
-from commands.spending.offer import SpendingOptions
+from commands.spending.budget import SpendingOptions
 from ledger.errors import NoLedger
 from ledger.store import Ledger
 

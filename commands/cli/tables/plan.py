@@ -9,13 +9,13 @@ from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted, joined_names
 from commands.evaluating.evaluate import MissingSamples
-from commands.judging.cascades import CascadeAdvice
-from commands.judging.designs import DesignForecast, DesignGoal
+from commands.judging.designs import DesignGoal
 from commands.judging.preview import RequestPreview
+from commands.judging.savings import CascadeAdvice
 from commands.judging.scoring import MissingScores
+from commands.spending.budget import dollars, no_price, requests_to
 from commands.spending.endpoints import EndpointCost
-from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
-from commands.spending.offer import dollars, no_price, requests_to
+from commands.spending.pricing import NO_TOKENS, PlannedCost, SubmissionOption
 from ledger.identity import Json, PromptId
 from projections.artifacts.escaping import escaped
 from projections.results.columns import Column
@@ -257,15 +257,15 @@ _HOW_SURE: Final = (
 )
 
 
-def designs_table(forecast: DesignForecast, goal: DesignGoal) -> Table:
+def designs_table(rows: Sequence[DesignRow], notes: Sequence[str], goal: DesignGoal) -> Table:
     """Return a row for each design and number of prompts."""
     return table_of(
         DesignRow,
-        forecast.rows,
+        rows,
         "tourney/plan-designs@1",
         "Designs",
         hidden=() if goal.separate else {"power"},
-        notes=(*forecast.notes, *([_HOW_SURE] if forecast.rows else [])),
+        notes=(*notes, *([_HOW_SURE] if rows else [])),
         facts={"target": goal.target, "separate": [*(goal.separate or ())]},
     )
 

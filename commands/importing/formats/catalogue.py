@@ -5,9 +5,8 @@ from typing import Final
 
 from commands.importing.formats.arenas import LMARENA, ORQ_ARENA
 from commands.importing.formats.benchmarks import ALPACA_EVAL, ARENA_HARD, MT_BENCH
-from commands.importing.formats.plain import JUDGEARENA, PLAIN
+from commands.importing.formats.plain import JUDGEARENA, PLAIN, TAP, VERDICTS
 from commands.importing.formats.rows import BattleFormat
-from commands.importing.formats.runs import TAP, VERDICTS
 
 _ALL: Final = (
     *(VERDICTS, ORQ_ARENA, *LMARENA),

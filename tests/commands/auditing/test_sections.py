@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from commands.auditing.sections import KeyPlaces, SectionedTournament, SectionMaker
+from commands.auditing.sections import KeyPlaces, SectionedTournament
 from ledger.events.judging import Verdict
 from ledger.events.ratings import Publication, RatedBy
 from ledger.events.registration import Registered, TournamentOpened
@@ -183,9 +183,10 @@ def test_a_section_reads_its_own_events_alone(ledger: Ledger) -> None:
 
     places = KeyPlaces()
     places.note(ledger.read())
-    maker = SectionMaker(whole(ledger), publication(whole(ledger)), places, reading)
+    tournament = SectionedTournament(STREAM, reading, places)
+    tournament.advance([*ledger.read()])
     for n in range(5):
-        maker.section(frozenset({PromptId(f"p{n}")}))
+        tournament.section(publication(whole(ledger)), frozenset({PromptId(f"p{n}")}))
 
     assert [each for each in read if each] == [{f"p{n}"} for n in range(5)]
 

@@ -26,7 +26,7 @@ from commands.ports import (
     Generator,
     no_progress,
 )
-from commands.spending.offer import SpendingOptions
+from commands.spending.budget import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.conversations import transcript
 from ledger.events.registration import EntrantOptions

@@ -23,7 +23,7 @@ from commands.evaluating.samples import Inference
 from commands.ports import Confirm, Console, GenerationFailure, GenerationTask, no_progress
 from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions
-from commands.spending.offer import SpendingOptions
+from commands.spending.budget import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.registration import Entrant
 from ledger.events.requests import RequestsSettled

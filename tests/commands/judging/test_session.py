@@ -18,8 +18,7 @@ from commands.judging.session import (
 from commands.ports import LocalJudge
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.schema import Settings
-from commands.spending.budget import PriceUnknown
-from commands.spending.offer import SpendingOptions, dollars
+from commands.spending.budget import PriceUnknown, SpendingOptions, dollars
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId, StreamId
 from ledger.store import Ledger

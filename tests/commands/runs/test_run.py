@@ -12,9 +12,8 @@ from commands.judging.judge import JudgeTask, judge_open
 from commands.judging.panel import panel_of
 from commands.judging.plan import JudgingOptions
 from commands.ports import Console, Generator, LocalJudge, no_progress
-from commands.runs.register import selected_prompts
 from commands.runs.run import PublishedRun, RunSummary, publish, run_tournament
-from commands.runs.workspace import Workspace
+from commands.runs.workspace import Workspace, selected_prompts
 from commands.settings.schema import Settings
 from commands.settings.servers import Reach, Server
 from ledger.errors import CannotWrite, FolderTaken, StaleVersion

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from commands.settings.inputs import shipped_data
 from commands.settings.reader import read_settings
 from commands.settings.schema import SCHEMA_LINE, schema_of_settings
-from commands.settings.starting.new_tournament import NewTournament, files_of
+from commands.settings.starting import NewTournament, files_of
 from tests.docs import own
 
 SCHEMA: Final = json.loads(schema_of_settings())

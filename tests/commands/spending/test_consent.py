@@ -6,14 +6,13 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
-from commands.spending.budget import PriceUnknown
+from commands.spending.budget import Offer, PriceUnknown, SpendingOptions, no_price
 from commands.spending.consent import (
     approve_requests,
     require_allowed,
     require_consent,
 )
 from commands.spending.endpoints import Request
-from commands.spending.offer import Offer, SpendingOptions, no_price
 from commands.spending.pricing import PriceBook
 from tests.support.builders.events import STREAM, entrant
 from tests.support.builders.money import requests_of

@@ -10,7 +10,7 @@ from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import generate_missing
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import ResponderOf, Tell, no_progress
-from commands.spending.billing import LedgerBilling
+from commands.spending.endpoints import LedgerBilling
 from commands.spending.price_table import PriceTable, price_table
 from ledger.errors import TourneyError
 from ledger.identity import EntrantId

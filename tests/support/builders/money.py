@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from commands.settings.inputs import read_instructions
 from commands.settings.schema import CacheTtl
-from commands.spending.forecast import PlannedCost, plan_cost
 from commands.spending.price_table import price_table
-from commands.spending.pricing import Pricing, TokenPricing
+from commands.spending.pricing import PlannedCost, Pricing, TokenPricing, plan_cost
 from ledger.events.judging import (
     FailureReason,
     JudgeQueryFailed,

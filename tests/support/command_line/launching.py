@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from commands.settings.inputs import shipped_data
-from commands.settings.starting.demo import lay_out_demo
+from commands.settings.starting import lay_out_demo
 from tests.support.command_line.warm import run_warm
 
 Completed: TypeAlias = "subprocess.CompletedProcess[str]"

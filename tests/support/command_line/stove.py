@@ -23,7 +23,7 @@ from commands.cli.app import main
 from commands.report.page import templates
 from commands.runs.workspace import open_workspace
 from commands.settings.sections import EndpointSection
-from commands.settings.starting.demo import lay_out_demo
+from commands.settings.starting import lay_out_demo
 from commands.settings.version import package_versions
 from commands.spending.price_table import price_table
 from commands.viewer import following

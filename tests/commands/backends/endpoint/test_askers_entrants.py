@@ -25,7 +25,7 @@ from commands.ports import (
     no_progress,
 )
 from commands.settings.sections import EvaluationOptions
-from commands.spending.offer import SpendingOptions
+from commands.spending.budget import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant, EntrantOptions

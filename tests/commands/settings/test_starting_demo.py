@@ -10,7 +10,7 @@ from commands.errors import ConfigurationError
 from commands.evaluating.registry import EvaluationSources, table_evaluations
 from commands.settings.inputs import read_bank, shipped_data
 from commands.settings.reader import read_settings
-from commands.settings.starting.demo import lay_out_demo
+from commands.settings.starting import lay_out_demo
 
 
 def names(folder: Path) -> set[str]:
@@ -93,7 +93,7 @@ def test_a_demo_holds_no_code_that_pip_compiled(
     compiled = shipped / "quickstart" / "__pycache__"
     compiled.mkdir(exist_ok=True)
     (compiled / "train.cpython-311.pyc").write_bytes(b"compiled")
-    monkeypatch.setattr("commands.settings.starting.demo.shipped_data", lambda: shipped)
+    monkeypatch.setattr("commands.settings.starting.shipped_data", lambda: shipped)
 
     lay_out_demo(tmp_path / "demo")
 

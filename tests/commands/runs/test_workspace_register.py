@@ -7,7 +7,7 @@ import pytest
 
 from commands.decisions.commands import OpenTournament
 from commands.errors import ConfigurationError
-from commands.runs.register import notes_on_twins, opening_of
+from commands.runs.workspace import notes_on_twins, opening_of
 from commands.settings.inputs import read_instructions
 from commands.settings.schema import JudgeSection, Settings
 from ledger.events.registration import Instructions

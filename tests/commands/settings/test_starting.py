@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.runs.register import opening_of
+from commands.runs.workspace import opening_of
 from commands.settings.inputs import read_bank
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
 from commands.settings.sections import EndpointSection, HfSection
-from commands.settings.starting.new_tournament import (
+from commands.settings.starting import (
     FIRST_PROMPTS,
     NewTournament,
     files_of,

@@ -7,9 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from commands.settings.schema import CacheTtl
-from commands.spending.forecast import COUNTED_OF_EACH, counted_sample
 from commands.spending.price_table import price_table
-from commands.spending.pricing import TokenPricing
+from commands.spending.pricing import COUNTED_OF_EACH, TokenPricing, counted_sample
 from ledger.events.money import Usage
 from ledger.identity import Digest
 from projections.tournament.estimate import token_model

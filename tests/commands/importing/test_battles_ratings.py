@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.importing.ratings import import_ratings
+from commands.importing.battles import import_ratings
 from ledger.events.imports import ImportedRating, RatingsImported
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.auditing.redact import redact_with_consent
+from commands.auditing.events import redact_with_consent
 from commands.auditing.replay import replay
 from commands.auditing.verify import verify
 from commands.cli.audit import differences_table, event_fields, faults_table

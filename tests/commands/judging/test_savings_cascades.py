@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from commands.judging.cascades import CascadeAdvice, advise_on_cascade
+from commands.judging.savings import CascadeAdvice, advise_on_cascade
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.registration import JudgeSettings, TournamentOpened
 from projections.tournament.state import Tournament

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from commands.decisions.recorder import Recorder
 from commands.ports import GenerationTask, Tell
-from commands.spending.billing import LedgerBilling, close_abandoned
 from commands.spending.budget import BudgetReached
-from commands.spending.endpoints import request_worst_usd
+from commands.spending.endpoints import LedgerBilling, close_abandoned, request_worst_usd
 from commands.spending.price_table import PriceTable, price_table
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
