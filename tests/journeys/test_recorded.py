@@ -246,7 +246,7 @@ def test_a_prompt_that_is_no_text_is_refused_in_a_line(
     refused = done(tmp_path, *words, code=2).stderr
 
     assert refused.count("\n") <= 4
-    assert "is not UTF-8 after" in refused or "'text' is a list, not a text" in refused
+    assert "which is not UTF-8; " in refused or "'text' is a list, not a text" in refused
     assert not (tmp_path / "m" / "tournament.toml").exists()
 
 
