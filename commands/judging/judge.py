@@ -263,8 +263,8 @@ class _DirectJudging:
         self._let_resend(busy)
         self._waiting.extend(busy)
         self._brake_if_unreadable([query.asked.query_key for query in replied])
-        self._n_done += len(answers)
-        self._n_queries += len(unread) + len(busy)
+        self._n_done += len(replied)  # a request that failed is no progress
+        self._n_queries += len(unread)
         self._on_progress(self._phase, self._n_done, self._n_queries)
 
     def _with_price(self, answer: Answer) -> tuple[Answer, JudgeQuery | None, float | None]:

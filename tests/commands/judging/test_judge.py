@@ -327,17 +327,23 @@ def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
 
 @pytest.mark.parametrize(
     ("swapped", "counts"),
-    [("VERDICT: B", [(1, 2), (2, 2)]), ("Both are fine.", [(1, 2), (2, 3), (3, 3)])],
+    [
+        ("VERDICT: B", [(1, 2), (2, 2)]),
+        ("Both are fine.", [(1, 2), (2, 3), (3, 3)]),
+        (None, [(1, 2), (1, 2)]),
+    ],
 )
 def test_progress_is_told_after_each_reply_and_counts_what_is_asked_again(
-    recorder: Recorder, swapped: str, counts: list[tuple[int, int]]
+    recorder: Recorder, swapped: str | None, counts: list[tuple[int, int]]
 ) -> None:
-    """`3 of 2` would be wrong, and `2 of 2` would hide how much was asked."""
+    """`3 of 2` would be wrong, `2 of 2` would hide how much was asked; a failure is no progress."""
     told: list[tuple[str, int, int]] = []
 
-    def answer(query: JudgeQuery) -> str:
+    def answer(query: JudgeQuery) -> str | NoReply:
         assert isinstance(query, PairQuery)
-        return swapped if query.order == "swapped" else "VERDICT: A"
+        if query.order == "forward":
+            return "VERDICT: A"
+        return swapped or NoReply(query.query_key, "rejected", "too long")
 
     task = JudgeTask(JUDGE, [P1], retries=1)
     judge_open(
