@@ -20,7 +20,7 @@ Numbers: TypeAlias = NDArray[np.unsignedinteger]
 Orders: TypeAlias = NDArray[np.unsignedinteger]
 """Numbers of outcomes in the order of play, (n_orders, n_steps)."""
 
-MOST_BYTES: Final = 2**27  # of the orders that are held at once
+MOST_BYTES: Final = 180_000_000  # of the orders that are held at once: 500 of 90,000 battles
 LN_10: Final = 2.302585092994046
 _LN_2: Final = 0.6931471805599453
 _HALVINGS: Final = 10
