@@ -132,7 +132,7 @@ class ConsistencyCheck:
     """Checks events in order of position; keeps what later ones refer to."""
 
     def __init__(self) -> None:
-        self._asked: set[Digest] = set()  # by query key
+        self._asked: dict[Digest, Digest] = {}  # to themselves: a key is held in memory once
         self._planned: set[Digest] = set()  # by batch key, as those submitted
         self._submitted: set[Digest] = set()
         self._verdicts: defaultdict[StreamId, dict[Digest, judging.Verdict]] = defaultdict(dict)
@@ -147,7 +147,7 @@ class ConsistencyCheck:
             case judging.VerdictReceived():
                 return self._faults_of_verdict(event, stream, is_redacted=is_redacted)
             case judging.JudgeQuerySubmitted() | judging.ScoreQuerySubmitted():
-                self._asked.add(event.query_key)
+                self._asked[event.query_key] = event.query_key
                 if isinstance(event, judging.ScoreQuerySubmitted):
                     self._scales[event.query_key] = event.scale
                 faults = _faults_of_citing(event.batch_key, self._submitted, "submitted")
@@ -196,7 +196,7 @@ class ConsistencyCheck:
     def _faults_of_verdict(
         self, event: judging.VerdictReceived, stream: StreamId, *, is_redacted: bool
     ) -> list[str]:
-        key = event.query_key
+        key = self._asked.get(event.query_key, event.query_key)
         faults = self._faults_of_answer(key)
         parse = PARSERS.get(event.parser)
         if parse is None:
