@@ -84,6 +84,9 @@ def chosen_matches(every: Iterable[Compared], where: Where) -> list[Compared]:
     require_known("--where: prompt", on, [*prompts])
     require_known("--where: entrant", entrants, [*roster])
     require_known("--where: outcome", outcomes, get_args(OutcomeKind))
+    if len({*entrants}) > 2:  # noqa: PLR2004  # a match has two
+        why = f"--where: a match has two entrants; name two of {', '.join(entrants)}"
+        raise ConfigurationError([why])
     return [
         match
         for match in compared

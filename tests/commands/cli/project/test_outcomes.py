@@ -69,9 +69,10 @@ def test_a_filter_leaves_what_it_names(filters: Where, places: list[int]) -> Non
         ({"prompt": ["p3"]}, "--where: prompt 'p3' is not known; did you mean"),
         ({"entrant": ["kin"]}, "--where: entrant 'kin' is not known; did you mean 'kim'"),
         ({"outcome": ["tied"]}, "--where: outcome 'tied' is not known; did you mean 'tie'"),
+        ({"entrant": ["amy", "kim", "zoe"]}, "a match has two entrants; name two of amy, kim, zoe"),
     ],
 )
-def test_a_misspelt_filter_is_an_error(filters: Where, why: str) -> None:
+def test_a_filter_that_fits_no_match_is_an_error(filters: Where, why: str) -> None:
     """An empty list would look like an answer."""
     with pytest.raises(ConfigurationError, match=why):
         listed(filters)
