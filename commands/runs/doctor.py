@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
@@ -88,7 +88,7 @@ def findings(
     if config is not None and settings is not None:
         folder = config.parent
         rubrics = {Dimension(rubric.dimension): folder / rubric.path for rubric in settings.rubrics}
-        bank = partial(bank_named, settings.prompts.bank, folder, open_dataset)
+        bank = cache(partial(bank_named, settings.prompts.bank, folder, open_dataset))
         yield from judging_findings(bank, rubrics)
         yield from _faulty_files(settings, folder, bank)
 
@@ -129,12 +129,12 @@ def _files(
             path = folder / evaluation.rubric
             key = f"rubric of [[evaluations]] {evaluation.id!r}"
             yield key, partial(read_scoring_rubric, path, evaluation.id)
+    recorded = [entrant for entrant in settings.entrants if isinstance(entrant, RecordedSection)]
     with suppress(TourneyError):  # of the bank; it was told
-        prompts = read_prompts()
-        for entrant in settings.entrants:
-            if isinstance(entrant, RecordedSection):
-                key = f"answers of [[entrants]] {entrant.id!r}"
-                yield key, partial(read_answers, entrant, folder, prompts)
+        prompts = read_prompts() if recorded else ()
+        for entrant in recorded:
+            key = f"answers of [[entrants]] {entrant.id!r}"
+            yield key, partial(read_answers, entrant, folder, prompts)
 
 
 def judging_findings(

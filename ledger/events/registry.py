@@ -44,8 +44,8 @@ class Registry(Generic[AnyFact]):
         self.types: Final = {type_name(fact): fact for fact in types}
         expected = {
             (name, version)
-            for name, item in self.types.items()
-            for version in range(1, item.schema_version)
+            for name, fact in self.types.items()
+            for version in range(1, fact.schema_version)
         }
         if upcasts.keys() != expected:
             raise BrokenUpcasts(missing=expected - upcasts.keys(), extra=upcasts.keys() - expected)
@@ -56,8 +56,8 @@ class Registry(Generic[AnyFact]):
                 for name, version in upcasts
             },
             **{
-                (name, item.schema_version): msgspec.json.Decoder(item).decode
-                for name, item in self.types.items()
+                (name, fact.schema_version): msgspec.json.Decoder(fact).decode
+                for name, fact in self.types.items()
             },
         }
 

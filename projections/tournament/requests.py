@@ -205,7 +205,7 @@ class EntrantRequests:
         They are under way, or were perhaps billed.
         """
         lost = (bill.maybe_usd for bill in self.settled.values())
-        awaited = (awaited.worst_usd or 0.0 for awaited in self.under_way.values())
+        awaited = (request.worst_usd or 0.0 for request in self.under_way.values())
         return fsum((*lost, *awaited))
 
 

@@ -191,9 +191,7 @@ def parse_json_verdict(reply: str) -> Verdict | None:
     objects, around = json_objects(reply)
     given = [_value_of(found["verdict"]) for found in objects if "verdict" in found]
     beside = [
-        line_said.verdict
-        for line_said in map(_said_in, around.split("\n"))
-        if line_said and line_said.is_certain
+        said.verdict for said in map(_said_in, around.split("\n")) if said and said.is_certain
     ]
     return given[0] if given and len({*given, *beside}) == 1 else None
 

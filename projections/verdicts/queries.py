@@ -211,11 +211,11 @@ def wording_of(
         if together
         else system_text(instructions_shown, rubric, judge.protocol)
     )
-    gold = prompt.gold_answer if any(shown.needs_gold for shown in rubrics) else None
+    gold = prompt.gold_answer if any(asked_rubric.needs_gold for asked_rubric in rubrics) else None
     stretches = ["<<< question ", f"\n{prompt.text}\n>>> end of question "]
     if gold is not None:
         stretches += ["\n\n<<< reference answer ", f"\n{gold}\n>>> end of reference answer "]
-    shows_behavior = any(shown.shows_expected_behavior for shown in rubrics)
+    shows_behavior = any(asked_rubric.shows_expected_behavior for asked_rubric in rubrics)
     expected = prompt.expected_behavior if shows_behavior else None
     behavior = "" if expected is None else f"\n\nExpected behavior: {expected}"
     return Wording(
@@ -227,7 +227,7 @@ def wording_of(
         gold_answer=gold,
         stretches=(*stretches, f"{behavior}\n\n<<< response A "),
         demand=f"{_about_conversation(prompt, rubrics)}\n\n{_demand(rubrics, judge.protocol)}",
-        together=tuple(asked.dimension for asked in together),
+        together=tuple(asked_rubric.dimension for asked_rubric in together),
     )
 
 

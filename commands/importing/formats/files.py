@@ -199,8 +199,8 @@ def table_of(path: Path, *, content: Path) -> tuple[Sequence[str], Sequence[Reco
     with _opened(path, content, None) as sheet:
         rows = [*sheet.rows]
         records = [row for row in rows if isinstance(row, Record)]
-        if faults := [*_not_unicode(path, sheet.header, records)]:
-            raise ConfigurationError([faults[0]])  # such a file has many
+        if (fault := next(_not_unicode(path, sheet.header, records), None)) is not None:
+            raise ConfigurationError([fault])  # such a file has many
         found = dict.fromkeys(name for record in records for name in record.fields)
         return [*sheet.header, *(name for name in found if name not in sheet.header)], rows
 
